@@ -29,6 +29,7 @@ struct gt_agent_image {
 	const void *data;
 	size_t size;
 	bool is_copy; /* the agent's, of parts that do not lie together */
+	bool is_text; /* PTX */
 };
 
 /*

@@ -22,6 +22,7 @@
 #include "agent/protocol.h"
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/ptx_names.h"
 
 enum {
 	DEADLINE_MS = 30000, /* A module of 100,000 lines takes less than a second. */
@@ -30,6 +31,7 @@ enum {
 	/* Programs close descriptors that they know, up to a few hundred. */
 	FIRST_DESCRIPTOR = 512,
 	STANDARD_DESCRIPTORS = 3,
+	LONG_TEXT = 64 << 10, /* to copy it costs more than to list its names */
 };
 
 /* ---- deadlines ------------------------------------------------------------------------- */
@@ -318,11 +320,77 @@ static bool map_reply(const struct gt_agent_reply *reply, int fd,
 	return true;
 }
 
+/* ---- names of long texts --------------------------------------------------------------- */
+
+/* The list of GT_AGENT_NAMES, in `list`. 0: it cannot be made. */
+static size_t list_names(const struct gt_agent_image *image, char *list)
+{
+	const char *at = image->data, *end = at + image->size;
+	enum gt_ptx_names_state state;
+	struct gt_ptx_name name;
+	size_t size = 0;
+
+	while ((state = gt_ptx_next_name(&at, end, &name)) == GT_PTX_NAMES_FOUND) {
+		if (name.length + 2 > GT_AGENT_MAX_LIST - size)
+			return 0;
+		list[size++] = name.is_entry ? 'e' : 'f';
+		memcpy(list + size, name.text, name.length);
+		size += name.length;
+		list[size++] = 0;
+	}
+	return state == GT_PTX_NAMES_END ? size : 0;
+}
+
+/* False: the collector does not answer, or no program matches these names. */
+static bool ask_about_names(const struct gt_agent_image *list, uint32_t capability, int64_t end)
+{
+	struct gt_agent_request request = {
+		.operation = GT_AGENT_NAMES,
+		.size = list->size,
+		.capability = capability,
+	};
+	int fd = -1, file, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+	bool is_wanted;
+
+	if (socket < 0)
+		return false;
+	file = make_file(list);
+	is_wanted = file < 0 || (exchange_messages(socket, &request, file, end, &reply, &fd) &&
+				 reply.verdict == GT_AGENT_WANTED);
+	if (fd >= 0)
+		close(fd);
+	if (file >= 0)
+		close(file);
+	close(socket);
+	return is_wanted;
+}
+
+/* Whether the collector may have a patched form of an image. */
+static bool may_match(const struct gt_agent_image *image, uint32_t capability, int64_t end)
+{
+	struct gt_agent_image list = {.data = NULL};
+	bool wanted;
+	char *names;
+
+	if (!image->is_text || image->size < LONG_TEXT)
+		return true;
+	names = mmap(NULL, GT_AGENT_MAX_LIST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (names == MAP_FAILED)
+		return true;
+	list.data = names;
+	list.size = list_names(image, names);
+	wanted = !list.size || ask_about_names(&list, capability, end);
+	munmap(names, GT_AGENT_MAX_LIST);
+	return wanted;
+}
+
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange)
 {
 	int64_t end = deadline_of_request();
-	int fd, socket = connect_collector(end);
+	int fd, socket = may_match(image, capability, end) ? connect_collector(end) : -1;
 	struct gt_agent_reply reply;
 
 	*ret_exchange = (struct gt_agent_exchange){.socket = socket};

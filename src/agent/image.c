@@ -93,6 +93,7 @@ static bool measure_text(const char *text, struct gt_agent_image *image)
 		return false;
 	image->data = text;
 	image->size = length;
+	image->is_text = true;
 	return true;
 }
 
@@ -167,7 +168,7 @@ bool gt_agent_measure(const void *data, struct gt_agent_image *ret_image)
 	struct agent_wrapper wrapper;
 	uint32_t magic;
 
-	ret_image->is_copy = false;
+	ret_image->is_copy = ret_image->is_text = false;
 	if (!data)
 		return false;
 	/* A text may be shorter than a word. */

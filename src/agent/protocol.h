@@ -33,17 +33,24 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 3,
+	GT_AGENT_VERSION = 4,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
 	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
+	GT_AGENT_MAX_LIST = 1 << 20,  /* bytes of GT_AGENT_NAMES */
 };
 
 enum gt_agent_operation {
 	GT_AGENT_MAPS = 1, /* the memory of the maps */
 	GT_AGENT_IMAGE,    /* an image to be patched */
 	GT_AGENT_COMPILED, /* a cubin, and what the program compiled it from */
+	/*
+	 * The names that a long PTX text has, so that it is not copied where nothing matches: each
+	 * is an 'e' (kernel) or 'f' (function), the mangled name and a NUL. The answer is ORIGINAL,
+	 * or WANTED: the image is to follow, in a request of its own.
+	 */
+	GT_AGENT_NAMES,
 };
 
 struct gt_agent_request {
@@ -61,8 +68,9 @@ enum gt_agent_verdict {
 	GT_AGENT_WHOLE,    /* load the attached image in place of the original */
 	GT_AGENT_SIDE,     /* load both; look-ups of the kernels find those of the attached image */
 	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
-	GT_AGENT_WANTED,   /* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet */
-	GT_AGENT_ARRAY,    /* map the array of the kernel that is attached over that memory */
+	/* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet; of GT_AGENT_NAMES */
+	GT_AGENT_WANTED,
+	GT_AGENT_ARRAY, /* map the array of the kernel that is attached over that memory */
 };
 
 enum gt_agent_reply_flags {

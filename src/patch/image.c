@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "patch/image.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/ptx_names.h"
 #include "elf/demangle.h"
 #include "patch/private.h"
 
@@ -25,7 +25,8 @@ void gt_patch_image_clear(struct gt_patch_image *image)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-static bool matches_any(const char *name, bool is_entry, const struct gt_patch_options *options)
+bool gt_patch_name_may_match(const char *name, bool is_entry,
+			     const struct gt_patch_options *options)
 {
 	gt_auto_strbuf demangled = GT_STRBUF_INIT;
 
@@ -41,53 +42,19 @@ static bool matches_any(const char *name, bool is_entry, const struct gt_patch_o
 	return false;
 }
 
-static const char *skip_blanks(const char *text, const char *end)
-{
-	while (text < end && isspace((unsigned char)*text))
-		text++;
-	return text;
-}
-
-/* After .func: the parameters that it returns and attributes, in parentheses. */
-static const char *skip_returns(const char *text, const char *end)
-{
-	text = skip_blanks(text, end);
-	if (text < end && *text == '(') {
-		text = memchr(text, ')', (size_t)(end - text));
-		text = text ? skip_blanks(text + 1, end) : end;
-	}
-	return text;
-}
-
-static bool is_name_byte(char byte)
-{
-	return isalnum((unsigned char)byte) || byte == '_' || byte == '$' || byte == '%';
-}
-
 bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_options *options)
 {
-	static const char *const directives[] = {".entry", ".func"};
-	const char *end = text + length;
+	const char *at = text, *end = text + length;
+	enum gt_ptx_names_state state;
+	struct gt_ptx_name found;
 
-	for (size_t i = 0; i < gt_countof(directives); i++) {
-		const char *at = text;
+	while ((state = gt_ptx_next_name(&at, end, &found)) == GT_PTX_NAMES_FOUND) {
+		gt_autofree char *name = strndup(found.text, found.length);
 
-		while ((at = memmem(at, (size_t)(end - at), directives[i],
-				    strlen(directives[i])))) {
-			gt_autofree char *name = NULL;
-			const char *start, *last;
-
-			at += strlen(directives[i]);
-			start = last = skip_returns(at, end);
-			while (last < end && is_name_byte(*last))
-				last++;
-			/* An attribute, a comment: only the parser knows. */
-			name = last > start ? strndup(start, (size_t)(last - start)) : NULL;
-			if (!name || matches_any(name, i == 0, options))
-				return true;
-		}
+		if (!name || gt_patch_name_may_match(name, found.is_entry, options))
+			return true;
 	}
-	return false;
+	return state == GT_PTX_NAMES_DOUBT;
 }
 
 /* ---- the container --------------------------------------------------------------------- */

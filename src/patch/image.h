@@ -91,3 +91,6 @@ void gt_patch_image_clear(struct gt_patch_image *image);
  * and .func alone, so that a module that nothing matches is not parsed. True where in doubt.
  */
 bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_options *options);
+/* The same for one name, of a kernel or of another function. */
+bool gt_patch_name_may_match(const char *name, bool is_entry,
+			     const struct gt_patch_options *options);

@@ -486,6 +486,38 @@ void gt_inject_image_clear(struct gt_inject_job *job)
 	gt_cleanup_close(&job->patched);
 }
 
+/* ---- names ----------------------------------------------------------------------------- */
+
+/* Whether a program may match one of the names, each with its kind and a NUL; also in doubt. */
+static bool may_match_list(const char *list, size_t size, const struct gt_patch_options *options)
+{
+	for (const char *at = list, *end = list + size; at < end;) {
+		const char *name = at + 1;
+		size_t length = strnlen(at, (size_t)(end - at));
+
+		if (length < 2 || length == (size_t)(end - at) ||
+		    gt_patch_name_may_match(name, *at == 'e', options))
+			return true;
+		at += length + 1;
+	}
+	return !size;
+}
+
+void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection *connection,
+			   const struct gt_agent_request *request, int file)
+{
+	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_WANTED};
+	const struct gt_patch_options options = make_options(inject);
+	auto_image_bytes bytes = {0};
+
+	if (request->size <= GT_AGENT_MAX_LIST && read_image(file, request->size, &bytes) &&
+	    !may_match_list(bytes.data, bytes.size, &options)) {
+		reply.verdict = GT_AGENT_ORIGINAL;
+		connection->module.number = ++inject->coverage.modules;
+	}
+	gt_agent_send(connection->fd, &reply, sizeof(reply), -1, MSG_DONTWAIT);
+}
+
 /* ---- reports of compilers -------------------------------------------------------------- */
 
 void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,

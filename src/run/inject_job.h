@@ -2,8 +2,8 @@
 /*
  * An image on its way from the request to the reply. The caller's thread selects the PTX of the
  * image: one that no program matches, or that was patched before, is answered at once, also while
- * another one is patched. What is left is patched by a worker, one after the other in the order of
- * the requests, so that kernels and sites can be numbered. The caller's thread counts and answers.
+ * another one is patched. A worker patches the others in the order of their requests, one after the
+ * other, so that kernels and sites can be numbered. The caller's thread counts and answers.
  */
 #pragma once
 

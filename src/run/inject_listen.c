@@ -207,6 +207,9 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 		/* Until its answer nothing comes but its end. */
 		epoll_ctl(inject->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
 		return gt_inject_jobs_add(inject, connection, request, gt_take_fd(file));
+	case GT_AGENT_NAMES:
+		gt_inject_image_names(inject, connection, request, *file);
+		return false;
 	case GT_AGENT_COMPILED:
 		gt_inject_image_compiled(inject, connection, request, *file);
 		return false;

@@ -155,6 +155,9 @@ bool gt_inject_jobs_add(struct gt_inject *inject, struct gt_inject_connection *c
 /* Take the report about a cubin in `file`, and reply. */
 void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connection *connection,
 			      const struct gt_agent_request *request, int file);
+/* Reply whether a program may match one of the names in `file`. */
+void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection *connection,
+			   const struct gt_agent_request *request, int file);
 /* The process loads the original although there is a patched image. */
 void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connection *connection,
 			    const char *reason);

@@ -60,7 +60,7 @@ struct scripted_reply {
 struct scripted_collector {
 	int listener;
 	pthread_t thread;
-	_Atomic(const struct scripted_reply *) image, maps;
+	_Atomic(const struct scripted_reply *) image, maps, names;
 	atomic_int requests, result;    /* the last result's error */
 	atomic_int low_descriptors;     /* below 3 that the agent had open at its last request */
 	atomic_uint_fast64_t last_size; /* of an image */
@@ -169,7 +169,9 @@ static void serve_connection(struct scripted_collector *collector, int socket)
 	keep_request(collector, socket, file, &request);
 	if (file >= 0)
 		close(file);
-	scripted = request.operation == GT_AGENT_MAPS ? collector->maps : collector->image;
+	scripted = request.operation == GT_AGENT_MAPS    ? collector->maps
+		   : request.operation == GT_AGENT_NAMES ? collector->names
+							 : collector->image;
 	if (scripted->is_silent && collector->silent_count < gt_countof(collector->silent)) {
 		collector->silent[collector->silent_count++] = socket;
 		return;
@@ -320,6 +322,61 @@ TEST("a patched image is mapped, and the driver's verdict is sent")
 	while (collector.result == NO_RESULT)
 		usleep(1000);
 	CHECK_INT(collector.result, 218);
+}
+
+/* A long text of two names, in memory that the caller frees. */
+static char *make_long_text(size_t size)
+{
+	static const char names[] = ".visible .entry _Z6kernelv()\n.func (.reg .b32 r) f()\n";
+	char *text = malloc(size);
+
+	memset(text, ' ', size);
+	memcpy(text + size / 2, names, sizeof(names) - 1);
+	return text;
+}
+
+TEST("of a long text the collector gets the names first, and the text only if it wants it")
+{
+	enum { SIZE = 1 << 20 };
+	auto_collector collector = {0};
+	gt_autofree char *text = make_long_text(SIZE);
+	const struct gt_agent_image image = {.data = text, .size = SIZE, .is_text = true};
+	const struct scripted_reply unmatched = {.reply = {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL},
+						 .bytes = sizeof(struct gt_agent_reply)},
+				    wanted = {.reply = {GT_AGENT_MAGIC, GT_AGENT_WANTED},
+					      .bytes = sizeof(struct gt_agent_reply)},
+				    none = {.bytes = 0};
+	struct gt_agent_exchange exchange;
+	int descriptors;
+
+	collector_start(&collector, NULL, NULL);
+	collector.names = &unmatched;
+	descriptors = count_descriptors();
+	gt_agent_ask(&image, 75, &exchange);
+	CHECK(!exchange.patched && exchange.socket < 0);
+	CHECK_INT(collector.requests, 1);
+	CHECK_INT(collector.last_size, sizeof("e_Z6kernelv\0ff"));
+	CHECK(!memcmp(collector.last_image, "e_Z6kernelv\0ff", sizeof("e_Z6kernelv\0ff")));
+	gt_agent_finish(&exchange, 0, false);
+	collector.names = &none;
+	gt_agent_ask(&image, 75, &exchange);
+	CHECK(!exchange.patched);
+	gt_agent_finish(&exchange, 0, false);
+	CHECK_INT(count_descriptors(), descriptors);
+	collector.names = &wanted;
+	collector.requests = 0;
+	gt_agent_ask(&image, 75, &exchange);
+	CHECK_INT(collector.requests, 2);
+	CHECK_INT(collector.last_size, SIZE);
+	CHECK(exchange.patched && !memcmp(exchange.patched, PATCHED, sizeof(PATCHED)));
+	gt_agent_finish(&exchange, 0, false);
+	/* Names that only a parser finds. */
+	memcpy(text, ".entry/**/k", 11);
+	collector.requests = 0;
+	gt_agent_ask(&image, 75, &exchange);
+	CHECK_INT(collector.requests, 1);
+	CHECK(exchange.patched);
+	gt_agent_finish(&exchange, 0, false);
 }
 
 TEST("replies that break the protocol make the agent load the original")

@@ -270,4 +270,37 @@ TEST("ptxas compiles one kernel of the side module of 100 kernels")
 	unlink(path);
 }
 
+/* The answer to a list of names. */
+static int ask_about_names(struct collector *collector, const char *list, size_t size)
+{
+	struct gt_agent_request request = image_request(size);
+	gt_autoclose int names = memfd_create("names", MFD_CLOEXEC), socket = -1;
+	struct gt_agent_reply reply;
+	int file;
+
+	request.operation = GT_AGENT_NAMES;
+	CHECK(write(names, list, size) == (ssize_t)size);
+	return ask(collector, request, names, &reply, &file, &socket);
+}
+
+TEST("an image is wanted if a program may match one of its names, and counted if none does")
+{
+	auto_collector collector = {0};
+
+	if (!collector_open(&collector))
+		return;
+	CHECK_INT(ask_about_names(&collector, "eother\0fh\0ek", 13), GT_AGENT_WANTED);
+	CHECK_INT(ask_about_names(&collector, "ek", 3), GT_AGENT_WANTED);
+	CHECK_INT(gt_inject_coverage(collector.inject).modules, 0);
+	CHECK_INT(ask_about_names(&collector, "eother\0fk2\0ekk", 15), GT_AGENT_ORIGINAL);
+	CHECK_INT(gt_inject_coverage(collector.inject).modules, 1);
+	CHECK(collector.last.number == 1 && collector.last.pid == getpid());
+	/* Not a list: the image shows what it is. */
+	CHECK_INT(ask_about_names(&collector, "", 0), GT_AGENT_WANTED);
+	CHECK_INT(ask_about_names(&collector, "\0", 1), GT_AGENT_WANTED);
+	CHECK_INT(ask_about_names(&collector, "eother", 6), GT_AGENT_WANTED);
+	CHECK_INT(ask_about_names(&collector, "e\0eother", 9), GT_AGENT_WANTED);
+	CHECK_INT(gt_inject_coverage(collector.inject).modules, 1);
+}
+
 TEST_MAIN
