@@ -2,6 +2,7 @@
 #include "analysis/errors.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/operation.h"
@@ -11,6 +12,7 @@
 struct error_key {
 	struct gt_group group;
 	uint64_t result;
+	uint64_t kernel; /* of a launch: its handle; else 0 */
 	uint32_t function;
 	uint32_t process;
 };
@@ -19,7 +21,7 @@ struct gt_errors {
 	enum gt_by by;
 	struct gt_operations *operations;
 	struct gt_hash *by_key; /* struct error_key -> struct gt_error */
-	struct gt_hash *shown;  /* by device: the rows as of now, whose texts belong to by_key's */
+	struct gt_hash *shown;  /* the rows as of now, whose texts belong to by_key's */
 	GT_VEC(const struct gt_error *) rows;
 };
 
@@ -52,6 +54,7 @@ static void error_free(void *opaque)
 	struct gt_error *error = opaque;
 
 	free(error->result);
+	free(error->kernel);
 	free(error->process_name);
 	free(error);
 }
@@ -72,7 +75,7 @@ void gt_errors_free(struct gt_errors *errors)
 static struct gt_error *new_error(const struct gt_names *names,
 				  const struct gt_operation *operation, const struct error_key *key)
 {
-	gt_auto_strbuf result = GT_STRBUF_INIT;
+	gt_auto_strbuf result = GT_STRBUF_INIT, kernel = GT_STRBUF_INIT;
 	struct gt_error *error = calloc(1, sizeof(*error));
 
 	if (!error)
@@ -82,11 +85,14 @@ static struct gt_error *new_error(const struct gt_names *names,
 	error->process = operation->event->head.process;
 	error->process_name = strdup(gt_names_process(names, error->process));
 	error->result = gt_strbuf_steal(&result);
+	if (key->kernel)
+		gt_label_kernel(&kernel, gt_names_launched(names, &operation->call), key->kernel);
+	error->kernel = key->kernel ? gt_strbuf_steal(&kernel) : NULL;
 	error->stack = operation->event->stack;
 	error->group = gt_group_with_ordinal(key->group, operation->event->head.device);
 	error->first = operation->end;
 	error->sticky = gt_error_is_sticky(operation->event->result);
-	if (error->process_name && error->result)
+	if (error->process_name && error->result && (error->kernel || !key->kernel))
 		return error;
 	error_free(error);
 	return NULL;
@@ -108,6 +114,8 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		.function = operation->event->function,
 		.process = operation->event->head.process,
 	};
+	if (operation->kind == GT_OPERATION_LAUNCH)
+		gt_call_kernel(&operation->call, &key.kernel);
 	error = gt_hash_get(errors->by_key, &key, sizeof(key));
 	if (!error) {
 		error = new_error(names, operation, &key);
@@ -138,11 +146,32 @@ static int compare_rows(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static int show_row(struct gt_errors *errors, const struct error_key *key,
-		    const struct gt_error *row)
+/* The rows that a person takes for one have one key. */
+static void put_row_key(struct gt_strbuf *text, enum gt_by by, const struct gt_names *names,
+			const struct error_key *key, const struct gt_error *row)
 {
-	struct gt_error *shown = gt_hash_get(errors->shown, key, sizeof(*key));
+	struct gt_group group = gt_group_now(by, names, &key->group);
 
+	if (by == GT_BY_STACK)
+		group.number = 0;
+	gt_strbuf_printf(text, "%" PRIu32 " %" PRIu64 " %" PRIu32 " %s\n", key->function,
+			 key->result, key->process, row->kernel ? row->kernel : "");
+	gt_strbuf_add(text, (const char *)&group, sizeof(group));
+	if (by == GT_BY_STACK)
+		gt_label_stack(text, names, row->process, row->stack);
+}
+
+static int show_row(struct gt_errors *errors, const struct gt_names *names,
+		    const struct error_key *key, const struct gt_error *row)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_group group = gt_group_now(errors->by, names, &key->group);
+	struct gt_error *shown;
+
+	put_row_key(&text, errors->by, names, key, row);
+	if (text.failed)
+		return -ENOMEM;
+	shown = gt_hash_get(errors->shown, text.data, text.length);
 	if (shown) {
 		shown->count += row->count;
 		shown->first = row->first < shown->first ? row->first : shown->first;
@@ -153,15 +182,15 @@ static int show_row(struct gt_errors *errors, const struct error_key *key,
 	if (!shown)
 		return -ENOMEM;
 	*shown = *row;
-	shown->group = gt_group_with_ordinal(key->group, (int)row->group.device);
-	if (!gt_hash_set(errors->shown, key, sizeof(*key), shown))
+	shown->group = gt_group_with_ordinal(group, (int)row->group.device);
+	if (!gt_hash_set(errors->shown, text.data, text.length, shown))
 		return 0;
 	free(shown);
 	return -ENOMEM;
 }
 
-/* Merge rows of a device whose UUID became known later. */
-static int gather_devices(struct gt_errors *errors, const struct gt_names *names)
+/* Merge rows of a call site, and of a device whose UUID became known later. */
+static int gather_rows(struct gt_errors *errors, const struct gt_names *names)
 {
 	size_t cursor = 0;
 	const void *key;
@@ -174,11 +203,10 @@ static int gather_devices(struct gt_errors *errors, const struct gt_names *names
 	if (!errors->shown)
 		return -ENOMEM;
 	while (!error && gt_hash_next(errors->by_key, &cursor, &key, NULL, &value)) {
-		struct error_key now;
+		struct error_key copy; /* keys are not aligned */
 
-		memcpy(&now, key, sizeof(now));
-		now.group = gt_group_now(errors->by, names, &now.group);
-		error = show_row(errors, &now, value);
+		memcpy(&copy, key, sizeof(copy));
+		error = show_row(errors, names, &copy, value);
 	}
 	return error;
 }
@@ -186,15 +214,13 @@ static int gather_devices(struct gt_errors *errors, const struct gt_names *names
 int gt_errors_rows(struct gt_errors *errors, const struct gt_names *names,
 		   const struct gt_error *const **ret_rows, size_t *ret_count)
 {
-	const bool by_device = errors->by == GT_BY_DEVICE;
 	size_t cursor = 0;
 	void *value;
 
 	errors->rows.count = 0;
-	if (by_device && gather_devices(errors, names))
+	if (gather_rows(errors, names))
 		return -ENOMEM;
-	while (gt_hash_next(by_device ? errors->shown : errors->by_key, &cursor, NULL, NULL,
-			    &value))
+	while (gt_hash_next(errors->shown, &cursor, NULL, NULL, &value))
 		if (gt_vec_push(&errors->rows, value))
 			return -ENOMEM;
 	if (errors->rows.count)

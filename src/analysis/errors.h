@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls that failed, gathered by function, error, process and stack. */
+/* Calls that failed, gathered by function, kernel, error, process and call site. */
 #pragma once
 
 #include "analysis/analysis.h"
@@ -10,6 +10,7 @@ struct gt_error {
 	char *result; /* the error's name */
 	uint32_t process;
 	char *process_name; /* at the first one */
+	char *kernel;       /* of a launch, as a person reads it; NULL: none */
 	uint64_t stack;
 	struct gt_group group; /* with GT_BY_NOTHING all zeros */
 	uint64_t count;
@@ -23,8 +24,8 @@ bool gt_error_is_sticky(uint64_t result);
 struct gt_errors;
 
 /*
- * By GT_BY_STACK one row a function, error, process and stack; by others that instead of the
- * stack.
+ * By GT_BY_STACK one row a function, kernel, error, process and own caller (gt_label_stack), with
+ * the stack of the first such call; by others that instead of the caller.
  */
 struct gt_errors *gt_errors_new(enum gt_by by);
 void gt_errors_free(struct gt_errors *errors);

@@ -35,6 +35,7 @@ struct gt_findings {
 	struct gt_memory *memory;
 	struct gt_flight *flight;
 	struct gt_hash *sites, *processes, *threads;
+	struct gt_hash *merged;   /* the sites as rows are made of them; NULL: none yet */
 	struct gt_hash *launches; /* site of each kernel's launches: struct gt_call_site_key ->
 				    struct gt_call_site */
 	GT_VEC(struct gt_finding) rows;
@@ -42,10 +43,10 @@ struct gt_findings {
 
 static const struct {
 	const char *name;
-	uint64_t least;
-	const char *advice;
+	uint64_t min;
+	const char *advice[2]; /* for the runtime and for the driver API */
 } kinds[GT_FINDINGS] = {
-#define FINDING(name, least, advice) {#name, least, advice},
+#define FINDING(name, min, ...) {#name, min, {__VA_ARGS__}},
 #include "analysis/findings.def"
 #undef FINDING
 };
@@ -88,6 +89,8 @@ void gt_findings_free(struct gt_findings *findings)
 	gt_operations_free(findings->operations);
 	gt_memory_free(findings->memory);
 	gt_flight_free(findings->flight);
+	if (findings->merged)
+		gt_hash_free_with(findings->merged, free);
 	if (findings->sites)
 		gt_hash_free_with(findings->sites, gt_call_site_free);
 	if (findings->launches)
@@ -278,6 +281,10 @@ static void take_copy(struct gt_findings *findings, const struct gt_names *names
 		gt_call_site_count(site, operation, operation->bytes);
 }
 
+/*
+ * A wait for a single launch, after which nothing is known to be in any stream: the device idles
+ * until the next launch. The flight has taken the operation before.
+ */
 static int take_sync(struct gt_findings *findings, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
@@ -287,7 +294,8 @@ static int take_sync(struct gt_findings *findings, const struct gt_names *names,
 
 	if (!thread)
 		return -ENOMEM;
-	if (!operation->failed && thread->launches == 1)
+	if (!operation->failed && thread->launches == 1 &&
+	    !gt_flight_count_in(findings->flight, operation->event->head.process))
 		gt_call_site_count(call_site_of(findings, names, GT_FINDING_sync_after_launch,
 						operation->event, 0),
 				   operation, 0);
@@ -414,9 +422,6 @@ static int take_by_kind(struct gt_findings *findings, const struct gt_names *nam
 	case GT_OPERATION_COPY:
 		take_copy(findings, names, operation);
 		return 0;
-	case GT_OPERATION_SYNC:
-	case GT_OPERATION_EVENT_SYNC:
-		return take_sync(findings, names, operation);
 	case GT_OPERATION_LAUNCH:
 		if (operation->failed)
 			return 0;
@@ -429,6 +434,13 @@ static int take_by_kind(struct gt_findings *findings, const struct gt_names *nam
 	}
 }
 
+/* Whether it puts a copy or a fill into a stream and does not wait for it. */
+static bool is_queued_copy(const struct gt_operation *operation)
+{
+	return (operation->kind == GT_OPERATION_COPY || operation->kind == GT_OPERATION_SET) &&
+	       operation->names_stream && !operation->failed && !operation->capture;
+}
+
 static int take_operation(void *opaque, const struct gt_names *names,
 			  const struct gt_operation *operation)
 {
@@ -436,6 +448,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	int direction = gt_call_direction(&operation->call);
 	struct gt_call_site *launch = NULL;
 	uint64_t tag;
+	bool is_work;
 	int error = gt_memory_take(findings->memory, names, operation);
 
 	if (!error)
@@ -443,9 +456,15 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (!error && operation->failed && gt_error_is_sticky(operation->event->result))
 		error = take_sticky(findings, names, operation);
 	tag = (uintptr_t)launch;
-	return error ? error
-		     : gt_flight_take(findings->flight, operation, launch ? &tag : NULL,
-				      direction == 1 || direction == 2, ignore_ended, NULL);
+	is_work = launch || is_queued_copy(operation);
+	if (!error)
+		error = gt_flight_take(findings->flight, operation, is_work ? &tag : NULL,
+				       direction == 1 || direction == 2, ignore_ended, NULL);
+	if (error || operation->capture)
+		return error;
+	return operation->kind == GT_OPERATION_SYNC || operation->kind == GT_OPERATION_EVENT_SYNC
+		       ? take_sync(findings, names, operation)
+		       : 0;
 }
 
 static void forget_threads(struct gt_findings *findings, uint32_t process)
@@ -479,7 +498,7 @@ static bool is_enough(const struct gt_findings *findings, const struct gt_call_s
 {
 	const struct finding_process *process;
 
-	if (site->count < kinds[site->key.kind].least)
+	if (site->count < kinds[site->key.kind].min)
 		return false;
 	switch (site->key.kind) {
 	case GT_FINDING_allocation_in_loop:
@@ -517,11 +536,12 @@ static int add_row(struct gt_findings *findings, const struct gt_call_site *site
 	struct gt_finding row = {
 		.kind = site->key.kind,
 		.name = kinds[site->key.kind].name,
-		.advice = kinds[site->key.kind].advice,
+		.advice = kinds[site->key.kind].advice[site->is_driver],
 		.process = site->key.process,
 		.process_name = site->process_name,
 		.function = site->function,
 		.stack = site->key.stack,
+		.stacks = site->stacks,
 		.count = site->count,
 		.bytes = site->bytes,
 		.ns = site->ns,
@@ -546,16 +566,23 @@ static int compare_rows(const void *a, const void *b)
 	return left->process < right->process ? -1 : left->process > right->process;
 }
 
-int gt_findings_rows(struct gt_findings *findings, const struct gt_finding **ret_rows,
-		     size_t *ret_count)
+int gt_findings_rows(struct gt_findings *findings, const struct gt_names *names,
+		     const struct gt_finding **ret_rows, size_t *ret_count)
 {
 	size_t cursor = 0;
 	void *value;
+	int error;
 
 	forget_rows(findings);
-	while (gt_hash_next(findings->sites, &cursor, NULL, NULL, &value))
-		if (is_enough(findings, value) && add_row(findings, value))
-			return -ENOMEM;
+	if (findings->merged)
+		gt_hash_free_with(findings->merged, free);
+	findings->merged = NULL;
+	error = gt_call_sites_merge(findings->sites, names, &findings->merged);
+	while (!error && gt_hash_next(findings->merged, &cursor, NULL, NULL, &value))
+		if (is_enough(findings, value))
+			error = add_row(findings, value);
+	if (error)
+		return error;
 	if (findings->rows.count)
 		qsort(findings->rows.items, findings->rows.count, sizeof(*findings->rows.items),
 		      compare_rows);

@@ -6,7 +6,7 @@
 #include "base/clean.h"
 
 enum gt_finding_kind {
-#define FINDING(name, least, advice) GT_FINDING_##name,
+#define FINDING(name, min, ...) GT_FINDING_##name,
 #include "analysis/findings.def"
 #undef FINDING
 	GT_FINDINGS,
@@ -20,6 +20,7 @@ struct gt_finding {
 	const char *process_name;
 	const char *function; /* the call at the place; NULL: several */
 	uint64_t stack;       /* of the place; 0: not taken */
+	uint64_t stacks;      /* that lead to this place: `stack` is one of them */
 	uint64_t count;       /* occurrences there */
 	uint64_t bytes;       /* that they were about; 0: none */
 	uint64_t ns;          /* that their calls took */
@@ -36,7 +37,8 @@ GT_DEFINE_AUTO(findings, struct gt_findings, gt_findings_free)
 int gt_findings_take(struct gt_findings *findings, const struct gt_names *names,
 		     const struct gt_event *event);
 /*
- * What was found up to now, the gravest kind first; valid until the next call. 0 or -ENOMEM.
+ * What was found up to now, the gravest kind first, one row for each kind, process, function,
+ * kernel and own caller; valid until the next call. 0 or -ENOMEM.
  */
-int gt_findings_rows(struct gt_findings *findings, const struct gt_finding **ret_rows,
-		     size_t *ret_count);
+int gt_findings_rows(struct gt_findings *findings, const struct gt_names *names,
+		     const struct gt_finding **ret_rows, size_t *ret_count);

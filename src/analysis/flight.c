@@ -27,6 +27,7 @@ struct flight_chain {
 struct flight_process {
 	GT_VEC(struct flight_chain) streams;
 	size_t count;
+	size_t tagged; /* of them with a tag */
 };
 
 struct gt_flight {
@@ -100,6 +101,7 @@ static void take_first(struct gt_flight *flight, struct flight_process *process,
 		chain->last = NONE;
 	chain->count--;
 	process->count--;
+	process->tagged -= slot->work.tag != 0;
 	flight->count--;
 	if (slot->older != NONE)
 		flight->slots.items[slot->older].newer = slot->newer;
@@ -176,6 +178,7 @@ static int keep_work(struct gt_flight *flight, const struct gt_order_stream *str
 	chain->last = index;
 	chain->count++;
 	process->count++;
+	process->tagged += work->tag != 0;
 	flight->count++;
 	return 0;
 }
@@ -221,12 +224,19 @@ const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t pr
 {
 	const struct flight_process *of = gt_hash_get_u64(flight->processes, process);
 
-	*ret_count = of ? of->count : 0;
-	for (uint32_t i = flight->newest; of && of->count && i != NONE;
+	*ret_count = of ? of->tagged : 0;
+	for (uint32_t i = flight->newest; of && of->tagged && i != NONE;
 	     i = flight->slots.items[i].older)
-		if (flight->slots.items[i].process == process)
+		if (flight->slots.items[i].process == process && flight->slots.items[i].work.tag)
 			return &flight->slots.items[i].work;
 	return NULL;
+}
+
+size_t gt_flight_count_in(const struct gt_flight *flight, uint32_t id)
+{
+	const struct flight_process *process = gt_hash_get_u64(flight->processes, id);
+
+	return process ? process->count : 0;
 }
 
 size_t gt_flight_end_process(struct gt_flight *flight, uint32_t id)

@@ -15,7 +15,7 @@ struct gt_flight;
 struct gt_work {
 	uint64_t issued;   /* start of the call that put it there, ns */
 	uint64_t returned; /* its return */
-	uint64_t tag;      /* whatever the analysis needs to know it by */
+	uint64_t tag;      /* identifies it for the analysis; 0: gt_flight_last ignores it */
 };
 
 /* NULL: no memory. */
@@ -32,9 +32,13 @@ typedef void (*gt_flight_sink)(void *context, const struct gt_work *work, uint64
  */
 int gt_flight_take(struct gt_flight *flight, const struct gt_operation *operation,
 		   const uint64_t *tag, bool blocks, gt_flight_sink sink, void *context);
-/* The last work of a process that is in flight, or NULL; *ret_count is how much there is. */
+/* The last work of a process that is in flight and has a tag, or NULL; *ret_count is how much there
+ * is.
+ */
 const struct gt_work *gt_flight_last(const struct gt_flight *flight, uint32_t process,
 				     size_t *ret_count);
+/* How much work of a process is in flight, with and without a tag. */
+size_t gt_flight_count_in(const struct gt_flight *flight, uint32_t process);
 /* Forgets a process; its work ended with it, nobody knows when. Returns how much there was. */
 size_t gt_flight_end_process(struct gt_flight *flight, uint32_t process);
 

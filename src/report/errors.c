@@ -10,6 +10,8 @@
 #include "output/stack.h"
 #include "report/report.h"
 
+#define MAX_FINDINGS 5 /* of a kind, without --top */
+
 struct errors_report {
 	struct gt_errors *errors;
 	struct gt_findings *findings;
@@ -52,8 +54,8 @@ static int errors_event(void *opaque, const struct gt_names *names, const struct
 }
 
 static const struct gt_column columns[] = {
-	{"COUNT", false}, {"FUNCTION", true}, {"ERROR", true}, {"", true},
-	{"PID", false},   {"PROCESS", true},  {"BY", true},
+	{"COUNT", false}, {"FUNCTION", true}, {"ERROR", true},        {"", true},
+	{"PID", false},   {"PROCESS", true},  {"KERNEL", true, true}, {"BY", true},
 };
 
 static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
@@ -69,6 +71,8 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_put_printable(gt_table_cell(table), row->process_name);
 	gt_label_container(gt_table_cell(table), names, row->process);
 	gt_table_end_cell(table);
+	gt_put_printable(gt_table_cell(table), row->kernel ? row->kernel : "");
+	gt_table_end_cell(table);
 	gt_report_put_group(table, names, by, &row->group);
 }
 
@@ -83,7 +87,33 @@ static void put_finding(struct gt_strbuf *text, const struct gt_report_options *
 	gt_put_printable(text, finding->evidence);
 	gt_strbuf_puts(text, ".\n");
 	gt_put_stack(text, names, finding->process, finding->stack, 2, options->verbose);
+	if (finding->stacks > 1)
+		gt_strbuf_printf(text, "  … by %" PRIu64 " call stacks, of which this is one\n",
+				 finding->stacks);
 	gt_strbuf_printf(text, "  %s\n", finding->advice);
+}
+
+/* How many findings of the first one's kind there are: rows are sorted by kind. */
+static size_t count_kind(const struct gt_finding *findings, size_t count)
+{
+	size_t same = 0;
+
+	while (same < count && findings[same].kind == findings[0].kind)
+		same++;
+	return same;
+}
+
+static void put_kind(struct gt_strbuf *text, const struct gt_report_options *options,
+		     const struct gt_names *names, const struct gt_finding *findings, size_t count)
+{
+	uint64_t most = options->top ? options->top : MAX_FINDINGS;
+	size_t i;
+
+	for (i = 0; i < count && i < most; i++)
+		put_finding(text, options, names, &findings[i]);
+	if (i < count)
+		gt_strbuf_printf(text, "\n… and %zu more finding%s of this kind (%s; --top N)\n",
+				 count - i, gt_report_plural(count - i), findings[0].name);
 }
 
 static void json_error(struct gt_json *json, const struct gt_names *names, enum gt_by by,
@@ -94,6 +124,10 @@ static void json_error(struct gt_json *json, const struct gt_names *names, enum 
 	gt_json_string(json, "function", row->function);
 	gt_json_string(json, "error", row->result);
 	gt_json_bool(json, "sticky", row->sticky);
+	if (row->kernel)
+		gt_json_string(json, "kernel", row->kernel);
+	else
+		gt_json_null(json, "kernel");
 	gt_report_json_process(json, names, row->process, row->process_name);
 	gt_json_u64(json, "count", row->count);
 	gt_json_u64(json, "first", row->first);
@@ -128,9 +162,9 @@ static int errors_text(void *opaque, const struct gt_report_options *options,
 		gt_strbuf_puts(text, !state->any_call    ? "No failed call was seen.\n"
 				     : options->captured ? "No recorded call failed.\n"
 							 : "No call failed.\n");
-	error = gt_findings_rows(state->findings, &findings, &count);
-	for (size_t i = 0; !error && i < count && gt_report_shows(options->top, i); i++)
-		put_finding(text, options, names, &findings[i]);
+	error = gt_findings_rows(state->findings, names, &findings, &count);
+	for (size_t i = 0; !error && i < count; i += count_kind(findings + i, count - i))
+		put_kind(text, options, names, findings + i, count_kind(findings + i, count - i));
 	if (!error && count)
 		gt_strbuf_putc(text, '\n');
 	return error;
@@ -147,6 +181,7 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 	else
 		gt_json_null(json, "function");
 	gt_json_stack(json, "stack", names, finding->process, finding->stack);
+	gt_json_u64(json, "stacks", finding->stacks);
 	gt_json_u64(json, "count", finding->count);
 	gt_json_u64(json, "bytes", finding->bytes);
 	gt_json_u64(json, "time", finding->ns);
@@ -167,12 +202,15 @@ static int errors_json(void *opaque, const struct gt_report_options *options,
 	if (error)
 		return error;
 	gt_report_json_rows(&form, options, names, rows, count, json);
-	error = gt_findings_rows(state->findings, &findings, &count);
+	error = gt_findings_rows(state->findings, names, &findings, &count);
 	if (error)
 		return error;
 	gt_json_array_begin(json, "findings");
-	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++)
-		json_finding(json, names, &findings[i]);
+	for (size_t i = 0, of_kind = 0; i < count; i++) {
+		of_kind = i && findings[i].kind == findings[i - 1].kind ? of_kind + 1 : 0;
+		if (gt_report_shows(options->top, of_kind))
+			json_finding(json, names, &findings[i]);
+	}
 	gt_json_array_end(json);
 	return 0;
 }

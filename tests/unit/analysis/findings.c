@@ -26,7 +26,7 @@ static void start(void)
 /* How many findings there are. */
 static size_t found(void)
 {
-	CHECK_INT(gt_findings_rows(findings, &rows, &count), 0);
+	CHECK_INT(gt_findings_rows(findings, stream.names, &rows, &count), 0);
 	return count;
 }
 
@@ -101,6 +101,100 @@ TEST("a wait after every launch is reported")
 	expect_one("sync_after_launch", 30,
 		   "cudaDeviceSynchronize waited 30 times for a single launch, of 30 launches in "
 		   "total, and took 30.0 µs");
+}
+
+TEST("a wait while other streams have work is none")
+{
+	start();
+	for (int i = 0; i < 30; i++) {
+		launch(0xaaa, 64, 256, 0x70, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x70, 0);
+		launch(0xbbb, 64, 256, 0x80, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x80, 0);
+	}
+	expect_one("sync_after_launch", 60,
+		   "cudaStreamSynchronize waited 60 times for a single launch, of 60 launches in "
+		   "total, and took 60.0 µs");
+	start();
+	launch(0xaaa, 64, 256, 0x70, 0);
+	for (int i = 0; i < 30; i++) {
+		launch(0xbbb, 64, 256, 0x80, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x70, 0);
+		launch(0xaaa, 64, 256, 0x70, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x80, 0);
+	}
+	CHECK_INT(found(), 0);
+	start();
+	copy_async(0x1000, 0x5555, 1 << 20, 1, 0x70);
+	for (int i = 0; i < 30; i++) {
+		launch(0xaaa, 64, 256, 0x80, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x80, 0);
+		call_with("cudaStreamSynchronize", "stream", 0x70, 0);
+		copy_async(0x1000, 0x5555, 1 << 20, 1, 0x70);
+	}
+	CHECK_INT(found(), 0);
+}
+
+/* A stack of these callers, which the next calls have. */
+static void callers(uint64_t number, uint64_t inner, uint64_t outer)
+{
+	uint64_t addresses[] = {inner, outer};
+	struct gt_event_stack *event =
+		(void *)gt_event_new(GT_EVENT_stack, (const char *)addresses, sizeof(addresses));
+
+	event->head.process = stream.process;
+	event->number = number;
+	feed_event(&event->head);
+	free(event);
+	stream.stack = number;
+}
+
+TEST("one caller is one finding, whatever its callers, the kernel's handle and the thread")
+{
+	start();
+	callers(1, 0x4444, 0x5555);
+	launch(0xaaa, 64, 8, 0, 0);
+	callers(2, 0x4444, 0x6666);
+	launch(0xaaa, 64, 8, 0, 0);
+	expect_one("small_launches", 2,
+		   "0xaaa was launched with fewer than 32 threads in a block, 2 times");
+	CHECK_INT(rows[0].stacks, 2);
+	CHECK_INT(rows[0].stack, 1);
+	callers(3, 0x7777, 0x5555);
+	launch(0xaaa, 64, 8, 0, 0);
+	launch(0xbbb, 64, 8, 0, 0);
+	CHECK_INT(found(), 3);
+}
+
+TEST("together, the sites of one caller can be enough for a finding")
+{
+	start();
+	for (int i = 0; i < 32; i++) {
+		callers(1 + i % 4, 0x4444, 0x5555 + i % 4);
+		launch(0xaaa, 64, 256, 0, 0);
+		call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	}
+	CHECK_INT(found(), 1);
+	CHECK_INT(rows[0].count, 32);
+	CHECK_INT(rows[0].stacks, 4);
+}
+
+TEST("advice names functions of the API that the call site uses")
+{
+	start();
+	for (int i = 0; i < 20; i++) {
+		cuda_malloc(0x1000, 4096);
+		cuda_free(0x1000);
+	}
+	CHECK_INT(found(), 1);
+	CHECK(strstr(rows[0].advice, "cudaMallocAsync"));
+	start();
+	for (int i = 0; i < 20; i++) {
+		allocate("cuMemAlloc_v2", "bytesize", 0x1000, 4096, 0);
+		call_with("cuMemFree_v2", "dptr", 0x1000, 0);
+	}
+	CHECK_INT(found(), 1);
+	CHECK(strstr(rows[0].advice, "cuMemAllocAsync"));
 }
 
 TEST("waits after several launches are none")
@@ -240,6 +334,26 @@ TEST("failed calls are gathered by function, error, process and stack")
 	CHECK_STR(failed[1]->result, "cudaErrorIllegalAddress");
 	CHECK(failed[1]->sticky);
 	CHECK_INT(failed[3]->process, 200);
+}
+
+TEST("failed calls of one caller are one row, and launches one of each kernel")
+{
+	const struct gt_error *const *failed;
+	size_t number;
+
+	start();
+	for (uint64_t i = 0; i < 4; i++) {
+		callers(1 + i, 0x4444, 0x5555 + i);
+		allocate("cudaMalloc", "size", 0, 100, 2);
+		launch(i % 2 ? 0xaaa : 0xbbb, 64, 2048, 0, 9);
+	}
+	CHECK_INT(gt_errors_rows(errors, stream.names, &failed, &number), 0);
+	CHECK_INT(number, 3);
+	CHECK_INT(failed[0]->count, 4);
+	CHECK(!failed[0]->kernel);
+	CHECK_INT(failed[1]->count, 2);
+	CHECK_STR(failed[1]->kernel, "0xbbb");
+	CHECK_STR(failed[2]->kernel, "0xaaa");
 }
 
 TEST("errors from before the UUID of their device was known are that device's")

@@ -406,6 +406,32 @@ TEST("errors: none is reported as none, but where no call was seen")
 	expect(true, "No recorded call failed.\nComplete: 0 calls, none lost.\n");
 }
 
+/* Whether the report of seven findings of one kind has this many, and ends a kind like this. */
+static void expect_findings(uint64_t top, size_t findings, const char *rest)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	size_t found = 0;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	shown.options.top = top;
+	for (uint64_t kernel = 1; kernel <= 7; kernel++)
+		launch(kernel, 64, 8, 0, 0);
+	CHECK_INT(put(true, false, &text), 0);
+	for (const char *at = gt_strbuf_string(&text);
+	     (at = strstr(at, "fewer than 32 threads in")); at++)
+		found++;
+	CHECK_INT(found, findings);
+	CHECK(!rest == !strstr(gt_strbuf_string(&text), "more findings"));
+	CHECK(!rest || strstr(gt_strbuf_string(&text), rest));
+}
+
+TEST("errors: five findings of a kind are printed, or as many as --top says")
+{
+	expect_findings(0, 5, "\n… and 2 more findings of this kind (small_launches; --top N)\n");
+	expect_findings(6, 6, "\n… and 1 more finding of this kind (small_launches; --top N)\n");
+	expect_findings(7, 7, NULL);
+}
+
 TEST("the last report of several says that it is the last")
 {
 	start(&gt_report_errors, GT_BY_STACK);
