@@ -409,20 +409,20 @@ TEST("errors: none is reported as none, but where no call was seen")
 /* Whether the report of seven findings of one kind has this many, and ends a kind like this. */
 static void expect_findings(uint64_t top, size_t findings, const char *rest)
 {
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf report = GT_STRBUF_INIT;
 	size_t found = 0;
 
 	start(&gt_report_errors, GT_BY_STACK);
 	shown.options.top = top;
 	for (uint64_t kernel = 1; kernel <= 7; kernel++)
 		launch(kernel, 64, 8, 0, 0);
-	CHECK_INT(put(true, false, &text), 0);
-	for (const char *at = gt_strbuf_string(&text);
+	CHECK_INT(put(true, false, &report), 0);
+	for (const char *at = gt_strbuf_string(&report);
 	     (at = strstr(at, "fewer than 32 threads in")); at++)
 		found++;
 	CHECK_INT(found, findings);
-	CHECK(!rest == !strstr(gt_strbuf_string(&text), "more findings"));
-	CHECK(!rest || strstr(gt_strbuf_string(&text), rest));
+	CHECK(!rest == !strstr(gt_strbuf_string(&report), "more finding"));
+	CHECK(!rest || strstr(gt_strbuf_string(&report), rest));
 }
 
 TEST("errors: five findings of a kind are printed, or as many as --top says")
