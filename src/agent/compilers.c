@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How programs get to the functions of compilers.def.
+ * How programs get to the functions of a table: compilers.def, or lineinfo.def.
  *
  * A program that is linked with such a library finds the agent's functions first, since the agent
  * is preloaded. The library's own are those that the caller's dependencies have. dlsym on a
@@ -96,7 +96,7 @@ static const struct {
 } functions[] = {
 #define HOOKED(name, failure, parameters, arguments) CALLED(name, parameters)
 #define CALLED(name, parameters) {#name, offsetof(struct gt_compiler, name)},
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 };
@@ -203,7 +203,7 @@ static int find_library(void *function, int number, const char *suffix)
 #define HOOKED(name, failure, parameters, arguments)                                               \
 	FOR_LIBRARIES(COPY, name, parameters, arguments)
 #define CALLED(name, parameters)
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 
@@ -211,7 +211,7 @@ static int find_library(void *function, int number, const char *suffix)
 static void *const hooks[FUNCTIONS][LIBRARIES] = {
 #define HOOKED(name, failure, parameters, arguments) {FOR_LIBRARIES(COPY_ADDRESS, name)},
 #define CALLED(name, parameters) {NULL},
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 };
@@ -244,7 +244,7 @@ __attribute__((noinline)) static bool find_linked(const void *caller_address, co
 #define HOOKED(name, failure, parameters, arguments)                                               \
 	DEFINE(name, "", name, failure, parameters, arguments)
 #define CALLED(name, parameters)
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 
@@ -274,7 +274,7 @@ __attribute__((noinline)) static bool find_linked(const void *caller_address, co
 #define HOOKED_JITLINK_ERROR(name, failure, parameters, arguments)                                 \
 	VERSIONED(name, failure, parameters, arguments)
 #define CALLED(name, parameters)
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 
@@ -289,7 +289,7 @@ static void *find_hook(void *function, int number, const char *suffix)
 	return library < 0 ? NULL : hooks[number][library];
 }
 
-/* dlsym for a function of compilers.def. */
+/* dlsym for a function of the table. */
 static void *find_compiler_function(void *handle, const char *name, int number, const char *suffix,
 				    const void *address)
 {

@@ -9,13 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The table of the functions that are hooked. */
+#ifndef GT_COMPILERS_DEF
+#define GT_COMPILERS_DEF "agent/compilers.def"
+#endif
+
 /* The functions of one library; NULL: it does not have the function. Never changed. */
 struct gt_compiler {
 	void *base;      /* where the library is loaded */
 	char suffix[16]; /* of its functions' names: "_13_0"; then they begin with "__" */
 #define HOOKED(name, failure, parameters, arguments) int(*name) parameters;
 #define CALLED(name, parameters) int(*name) parameters;
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED
 };
@@ -27,6 +32,6 @@ struct gt_compiler {
 	int gt_hook_##name(const struct gt_compiler *compiler, UNPACK parameters)                  \
 		__attribute__((noinline));
 #define CALLED(name, parameters)
-#include "agent/compilers.def"
+#include GT_COMPILERS_DEF
 #undef HOOKED
 #undef CALLED

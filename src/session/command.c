@@ -6,6 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clean.h"
+#include "base/installed.h"
+
+/* On the software GPU compilers get an option by which cubins carry their PTX (lineinfo.c). */
+static int preload_lineinfo(struct gt_environment *environment)
+{
+	gt_autofree char *path = NULL;
+
+	/* Without it, only programs that compile cubins at run time have no kernels. */
+	if (gt_installed_file("src/agent", "", "libgputap-lineinfo.so", &path, NULL))
+		return 0;
+	return gt_environment_prepend(environment, "LD_PRELOAD", ':', path);
+}
+
 int gt_session_command_start(struct gt_session_command *command,
 			     const struct gt_trace_options *options, struct gt_event_queue *events,
 			     struct gt_diag *diag)
@@ -14,6 +28,8 @@ int gt_session_command_start(struct gt_session_command *command,
 	int error = gt_environment_make(arguments[0], options->gpu, &command->environment,
 					&command->files, diag);
 
+	if (!error && command->environment.soft_gpu)
+		error = preload_lineinfo(&command->environment);
 	if (error)
 		return error;
 	command->name = arguments[0];

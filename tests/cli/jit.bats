@@ -370,3 +370,48 @@ compile_nvjitlink() {
 	expect_status 0
 	expect_output_line ' kernels\.cu:8 +add +ld\.global'
 }
+
+# traced COMMAND…: it runs on the software GPU when gputap traces it.
+traced() {
+	need_probes
+	gputap trace --gpu soft -o traced.gtap "$@"
+	expect_status 0
+	expect_output 'add: 1000 sums are right'
+}
+
+@test "programs that NVRTC compiles cubins for run on the software GPU when they are traced" {
+	compile_nvrtc linked -lnvrtc
+	compile_nvrtc opened -DDLOPEN
+	traced ./linked "$programs/kernels.cu" data
+	traced ./linked "$programs/kernels.cu" library -lineinfo
+	traced ./opened "$programs/kernels.cu" data -maxrregcount=40
+	# What the program keeps on disk runs without gputap.
+	gputap trace --gpu soft -o kept.gtap ./linked "$programs/kernels.cu" save:kept.cubin
+	expect_status 0
+	compile load
+	untouched ./load data kept.cubin
+}
+
+@test "programs that link by nvJitLink run on the software GPU when they are traced" {
+	need_command nvcc
+	compile_nvjitlink linked -lnvJitLink
+	compile_nvrtc nvrtc -lnvrtc
+	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
+	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	traced ./linked data caller.ptx callee.ptx
+	for file in caller callee; do
+		gputap trace --gpu soft -o compiled.gtap ./nvrtc "$programs/$file.cu" \
+			ltoir:$file.ltoir -dlto -rdc=true
+		expect_status 0
+	done
+	traced ./linked data caller.ltoir callee.ltoir -- -lto
+}
+
+@test "programs that run ptxas run on the software GPU when they are traced" {
+	need_command nvcc
+	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	compile ptxas
+	for how in spawn execv pipe; do
+		traced ./ptxas $how "$(command -v ptxas)" kernels.ptx
+	done
+}
