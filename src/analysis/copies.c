@@ -29,6 +29,7 @@ struct gt_copies {
 	struct gt_graphs *graphs;
 	uint64_t unknown_graphs;
 	struct gt_flight *flight;
+	struct gt_hash *queued; /* processes with work that may be running: id -> any */
 	struct gt_hash *by_key; /* struct copies_key -> struct gt_copies_row */
 	struct gt_hash *shown;  /* by device: the same as of now */
 	GT_VEC(const struct gt_copies_row *) rows;
@@ -66,9 +67,10 @@ struct gt_copies *gt_copies_new(enum gt_by by, size_t most)
 	copies->memory = gt_memory_new(true, ignore_change, NULL);
 	copies->graphs = gt_graphs_new();
 	copies->flight = gt_flight_new(most);
+	copies->queued = gt_hash_new();
 	copies->by_key = gt_hash_new();
-	if (!copies->operations || !copies->memory || !copies->graphs || !copies->flight ||
-	    !copies->by_key)
+	if (!copies->queued || !copies->operations || !copies->memory || !copies->graphs ||
+	    !copies->flight || !copies->by_key)
 		return NULL;
 	return gt_take(copies);
 }
@@ -90,6 +92,8 @@ void gt_copies_free(struct gt_copies *copies)
 	gt_memory_free(copies->memory);
 	gt_graphs_free(copies->graphs);
 	gt_flight_free(copies->flight);
+	if (copies->queued)
+		gt_hash_free(copies->queued);
 	if (copies->by_key)
 		gt_hash_free_with(copies->by_key, row_free);
 	if (copies->shown)
@@ -275,8 +279,11 @@ static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
 	row->unknown += operation->has_bytes ? 0 : count;
 	part->count += count;
 	part->bytes += bytes;
-	if (copy->waits)
+	if (copy->waits) {
 		row->waited_ns += operation->event->duration;
+		if (gt_hash_get_u64(copies->queued, operation->event->head.process))
+			row->waited_behind += count;
+	}
 	if (!crosses_bus(copy->direction))
 		return error;
 	row->host[copy->host].count += count;
@@ -323,6 +330,29 @@ static int take_graph(struct gt_copies *copies, const struct gt_names *names,
 	return 0;
 }
 
+/* Whether it waits for all work of the device that may be queued: not for that of one stream. */
+static bool waits_for_all(const struct gt_operation *operation)
+{
+	return operation->kind == GT_OPERATION_SYNC &&
+	       (!operation->has_stream || operation->stream <= GT_STREAM_LEGACY);
+}
+
+/* Note whether a process has work in a stream which the next copy that waits may wait for. */
+static int take_queued(struct gt_copies *copies, const struct gt_operation *operation, bool waits)
+{
+	uint32_t process = operation->event->head.process;
+	bool queues = operation->kind == GT_OPERATION_LAUNCH ||
+		      operation->kind == GT_OPERATION_COPY || operation->kind == GT_OPERATION_SET;
+
+	if (operation->failed || operation->capture)
+		return 0;
+	if (waits || waits_for_all(operation)) {
+		gt_hash_remove_u64(copies->queued, process);
+		return 0;
+	}
+	return queues ? gt_hash_set_u64(copies->queued, process, copies->queued) : 0;
+}
+
 static int take_copy(struct gt_copies *copies, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
@@ -338,6 +368,8 @@ static int take_copy(struct gt_copies *copies, const struct gt_names *names,
 		return 0;
 	}
 	error = count_copy(copies, row, operation, &copy);
+	if (!error)
+		error = take_queued(copies, operation, copy.waits);
 	return error ? error
 		     : gt_flight_take(copies->flight, operation, copy.waits ? NULL : &tag,
 				      copy.waits, report_completed, copies);
@@ -359,7 +391,8 @@ static int take_operation(void *opaque, const struct gt_names *names,
 		return take_node(copies, operation);
 	if (is_copy)
 		return take_copy(copies, names, operation);
-	if (gt_graphs_launches(operation))
+	error = take_queued(copies, operation, false);
+	if (!error && gt_graphs_launches(operation))
 		error = take_graph(copies, names, operation);
 	return error ? error
 		     : gt_flight_take(copies->flight, operation, NULL, false, report_completed,
@@ -374,6 +407,7 @@ int gt_copies_take(struct gt_copies *copies, const struct gt_names *names,
 	if (error || event->kind != GT_EVENT_exit)
 		return error;
 	gt_flight_end_process(copies->flight, event->process);
+	gt_hash_remove_u64(copies->queued, event->process);
 	gt_graphs_end_process(copies->graphs, event->process);
 	return gt_memory_end_process(copies->memory, names, event->process, event->time);
 }
@@ -401,8 +435,11 @@ static int compare_rows(const void *a, const void *b)
 	const struct gt_copies_row *left = *(const struct gt_copies_row *const *)a;
 	const struct gt_copies_row *right = *(const struct gt_copies_row *const *)b;
 
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? 1 : -1;
+	uint64_t left_bytes = left->bytes + left->by_graphs.bytes;
+	uint64_t right_bytes = right->bytes + right->by_graphs.bytes;
+
+	if (left_bytes != right_bytes)
+		return left_bytes < right_bytes ? 1 : -1;
 	if (left->count != right->count)
 		return left->count < right->count ? 1 : -1;
 	return (int)left->direction - (int)right->direction;

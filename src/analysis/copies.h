@@ -46,6 +46,9 @@ struct gt_copies_row {
 	/* Calls that wait: their copies' bytes and the calls' time. */
 	struct gt_copies_part waited;
 	uint64_t waited_ns;
+	/* Of the waited ones: work was queued before that may have been running, which the time
+	 * includes. */
+	uint64_t waited_behind;
 	/* Calls that may return before the copy is done. */
 	struct gt_copies_part asynchronous;
 	/* Copies that launches of graphs make: not in any of the other numbers. */

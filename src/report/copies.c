@@ -26,10 +26,12 @@ static int copies_event(void *copies, const struct gt_names *names, const struct
 }
 
 static const struct gt_column columns[] = {
-	{"COPIES", true},    {"COUNT", false},        {"BYTES", false}, {"FAILED", false},
-	{"WAITED", false},   {"TIME", false},         {"RATE", false},  {"ASYNC", false},
-	{"DONE", false},     {"MEAN <", false},       {"P99 <", false}, {"PINNED", false},
-	{"PAGEABLE", false}, {"GRAPHS", false, true}, {"BY", true},
+	{"COPIES", true},    {"COUNT", false},        {"BYTES", false},
+	{"FAILED", false},   {"WAITED", false},       {"TIME", false},
+	{"RATE", false},     {"ASYNC", false},        {"DONE", false},
+	{"MEAN <", false},   {"P99 <", false},        {"PINNED", false},
+	{"PAGEABLE", false}, {"GRAPHS", false, true}, {"GRAPH BYTES", false, true},
+	{"BY", true},
 };
 
 /* Bytes in a time: "12.3 GB/s", in powers of ten as buses are sold. */
@@ -76,6 +78,10 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_bytes(table, row->host[GT_MEMORY_PINNED].bytes);
 	gt_table_bytes(table, row->host[GT_MEMORY_PAGEABLE].bytes);
 	gt_table_number(table, row->by_graphs.count);
+	if (row->by_graphs.count)
+		gt_table_bytes(table, row->by_graphs.bytes);
+	else
+		gt_table_text(table, "");
 	gt_report_put_group(table, names, by, &row->group);
 }
 
@@ -154,6 +160,24 @@ static void put_pinning(struct gt_strbuf *text, enum gt_direction direction,
 	gt_strbuf_puts(text, ".\n");
 }
 
+/* A synchronous copy waits for the work before it, whose time cannot be told from its own. */
+static void put_waited_behind(struct gt_strbuf *text, const struct gt_copies_row *const *rows,
+			      size_t count)
+{
+	uint64_t behind = 0, waited = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		behind += rows[i]->waited_behind;
+		waited += rows[i]->waited.count;
+	}
+	if (behind)
+		gt_strbuf_printf(text,
+				 "%" PRIu64 " of %" PRIu64
+				 " waiting cop%s began while earlier work could still run: TIME "
+				 "and RATE include the wait for it.\n",
+				 behind, waited, waited == 1 ? "y" : "ies");
+}
+
 static void put_totals(struct gt_strbuf *text, const struct gt_copies_totals *totals)
 {
 	for (int direction = 0; direction < GT_DIRECTIONS; direction++)
@@ -199,6 +223,7 @@ static void json_waited(struct gt_json *json, const struct gt_copies_row *row)
 	gt_json_u64(json, "count", row->waited.count);
 	gt_json_u64(json, "bytes", row->waited.bytes);
 	gt_json_u64(json, "time", row->waited_ns);
+	gt_json_u64(json, "behind_work", row->waited_behind);
 	if (row->waited_ns && row->waited.bytes)
 		gt_json_double(json, "bytes_per_second",
 			       (double)row->waited.bytes * 1e9 / (double)row->waited_ns);
@@ -275,6 +300,7 @@ static int copies_text(void *copies, const struct gt_report_options *options,
 	gt_report_put_rows(&form, options, names, rows, count, text);
 	for (int direction = 0; direction < GT_DIRECTIONS && !error; direction++)
 		error = put_sizes(rows, count, direction, text);
+	put_waited_behind(text, rows, count);
 	put_totals(text, &totals);
 	return error;
 }

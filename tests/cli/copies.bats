@@ -21,7 +21,7 @@ copies() {
 	copies -- "$examples/streams"
 	expect_json '.[0].copies | map(.direction) | sort == ["D2H", "H2D"]'
 	expect_json '.[0].copies | all(.count == 8 and .bytes == 2097152 and .asynchronous.count == 8)'
-	expect_json '.[0].copies | all(.waited == {count: 0, bytes: 0, time: 0, bytes_per_second: null})'
+	expect_json '.[0].copies | all(.waited == {count: 0, bytes: 0, time: 0, behind_work: 0, bytes_per_second: null})'
 	expect_json '.[0].copies | all(.upper_bound.count == 8 and .upper_bound.mean > 0)'
 	expect_json '.[0].copies | all(.pinned.count == 8 and .sizes == [{from: 262144, count: 8}])'
 	expect_json '.[0] | .in_flight == 0 and .evicted == 0 and .pinning == []'
@@ -66,4 +66,15 @@ copies() {
 	expect_json '.[0].copies | map([.direction, .count, .by_graphs]) | sort == [
 		["D2H", 0, {count: 5, bytes: 5120}], ["H2D", 0, {count: 15, bytes: 21980}]]'
 	expect_json '.[0] | .in_flight == 0 and .unknown_graphs == 0'
+	gputap copies -o copies.txt -- "$build/tests/programs/graphs" 5
+	[ "$(awk 'NR == 1 { print $(NF - 2), $(NF - 1), $NF }' copies.txt)" = 'GRAPHS GRAPH BYTES' ]
+	grep -qE '^H2D +0 +0 B .* 15 +21\.5 KiB$' copies.txt
+	grep -qE '^D2H +0 +0 B .* 5 +5\.00 KiB$' copies.txt
+}
+
+@test "a rate that includes the wait for kernels before the copies says so" {
+	gputap copies -o copies.txt -- "$examples/vectoradd"
+	grep -qxE '[1-9][0-9]* of [0-9]+ waiting cop(y|ies) began while earlier work could still run: TIME and RATE include the wait for it\.' copies.txt
+	copies -- "$examples/vectoradd"
+	expect_json '.[0].copies | map(.waited.behind_work) | add > 0'
 }

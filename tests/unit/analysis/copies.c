@@ -164,6 +164,26 @@ TEST("a copy that waits has a bandwidth by its call's time, an asynchronous one 
 	CHECK_INT(rows[0]->bytes, 8000);
 }
 
+TEST("a copy that waits for work before it is counted: its time includes that work")
+{
+	start();
+	copy(DEVICE, HOST, 1000, H2D);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->waited_behind, 0);
+	launch(0xaaa, 1, 32, 0, 0);
+	copy(DEVICE, HOST, 1000, H2D);
+	copy(DEVICE, HOST, 1000, H2D);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->waited_behind, 1);
+	launch(0xaaa, 1, 32, 0, 0);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	copy(DEVICE, HOST, 1000, H2D);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->waited_behind, 1);
+	launch(0xaaa, 1, 32, 0x11, 0);
+	call_with("cudaStreamSynchronize", "stream", 0x22, 0);
+	copy(DEVICE, HOST, 1000, H2D);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->waited_behind, 2);
+	CHECK_INT(rows[0]->waited.count, 5);
+}
+
 TEST("a copy within the device does not wait, with or without a stream")
 {
 	start();
