@@ -160,7 +160,7 @@ static void put_pinning(struct gt_strbuf *text, enum gt_direction direction,
 	gt_strbuf_puts(text, ".\n");
 }
 
-/* A synchronous copy waits for the work before it, whose time cannot be told from its own. */
+/* A synchronous copy waits for the work before it, whose time is part of its own. */
 static void put_waited_behind(struct gt_strbuf *text, const struct gt_copies_row *const *rows,
 			      size_t count)
 {
