@@ -4,6 +4,10 @@
 
 #include "gpubpf_calls.h"
 
+enum {
+	POINTER_DISTANCE = 1 << 28, /* a pointer that is moved by it may be 0 */
+};
+
 /* Types of pointers that are compared, and scalars. */
 enum pointer_kind {
 	POINTER_STACK,
@@ -39,7 +43,8 @@ struct pointer_comparison {
 /* Move a pointer forth or back, by a known or an unknown distance. */
 static void move_somewhere(struct writer *writer, unsigned target)
 {
-	static const int32_t distances[] = {-8, 8, -16, 16, -65536, 1 << 28, -(1 << 28)};
+	static const int32_t distances[] = {
+		-8, 8, -16, 16, 1 << 28, -POINTER_DISTANCE, -POINTER_DISTANCE};
 
 	if (below(2)) {
 		emit(writer,
@@ -69,15 +74,18 @@ static void make_pointer(struct writer *writer, enum pointer_kind kind, int slot
 		break;
 	case POINTER_VALUE:
 	case POINTER_MOVED:
-		load_map(writer, 1, random_private ? MAP_CONSTANT : MAP_ONE, (int)below(MAP_VALUE));
+		load_map(writer, 1, random_private ? MAP_CONSTANT : MAP_ONE,
+			 below(2) ? (int)below(MAP_VALUE) : 0);
 		if (kind == POINTER_MOVED)
 			move_somewhere(writer, 1);
 		break;
 	case POINTER_LOOKUP:
 	case POINTER_ELEMENT:
 		put_key(writer, kind == POINTER_ELEMENT || below(2) ? MAP_ARRAY : MAP_HASH);
-		if (kind == POINTER_ELEMENT)
-			emit(writer, insn_x(BPF_ST | BPF_MEM | BPF_W, 10, 0, KEY));
+		move(writer, 3, 7);
+		emit(writer,
+		     insn_k(BPF_ALU64 | BPF_AND | BPF_K, 3, kind == POINTER_ELEMENT ? 0 : 7));
+		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 3, KEY));
 		call(writer, GT_HELPER_map_lookup_elem);
 		target = 0;
 		break;

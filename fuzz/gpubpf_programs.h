@@ -117,12 +117,13 @@ static void add_loop(struct writer *writer)
 static void add_statements(struct writer *writer, unsigned statements)
 {
 	static void (*const plain[])(struct writer *) = {
-		add_alu,     add_alu,         add_alu,   add_alu,        add_constant,
-		add_memory,  add_memory,      add_stack, add_stack,      add_value,
-		add_lookup,  add_lookup,      add_ring,  add_update,     add_call,
-		add_indexed, add_spill,       add_outer, add_linked,     add_spilled_index,
-		add_outer,   add_stack_index, add_lanes, add_call,       add_constant_value,
-		add_choice,  add_choice,      add_call,  add_comparison, add_field};
+		add_alu,          add_alu,         add_alu,   add_alu,        add_constant,
+		add_memory,       add_memory,      add_stack, add_stack,      add_value,
+		add_lookup,       add_lookup,      add_ring,  add_update,     add_call,
+		add_indexed,      add_spill,       add_outer, add_linked,     add_spilled_index,
+		add_outer,        add_stack_index, add_lanes, add_call,       add_constant_value,
+		add_choice,       add_choice,      add_call,  add_comparison, add_field,
+		add_partial_index};
 
 	while (statements-- && writer->count + RANDOM_ROOM < writer->limit) {
 		unsigned kind = below(100);

@@ -191,6 +191,31 @@ static void add_spilled_index(struct writer *writer)
 	restore_scalar(writer, pointer);
 }
 
+/* The low bytes of a range that does not begin at 0: moved, or spilled and filled. */
+static void add_partial_index(struct writer *writer)
+{
+	static const uint8_t sizes[] = {BPF_B, BPF_H, BPF_W};
+	unsigned pointer = pointer_register(writer), size = sizes[below(gt_countof(sizes))];
+	int32_t base = (int32_t)(below(6) << (8 * bytes_of(size) & 31) | below(MEMORY / 2));
+	int slot = -8 * (int)(1 + below(SLOTS / 8));
+
+	move(writer, pointer, 7 + below(2));
+	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, pointer,
+			    (1 << (1 + below(4) + (below(3) ? 0 : 8))) - 1));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, pointer, base));
+	if (below(3)) {
+		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, pointer, slot));
+		emit(writer,
+		     insn_x(BPF_LDX | (below(3) ? BPF_MEM : BPF_MEMSX) | size, pointer, 10, slot));
+	} else {
+		emit(writer, insn_x(BPF_ALU64 | BPF_MOV | BPF_X, pointer, pointer,
+				    (int)(8 * bytes_of(size))));
+	}
+	emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, pointer, 6, 0));
+	add_access(writer, pointer, 0, 1 + below(MEMORY / 2), false, false);
+	restore_scalar(writer, pointer);
+}
+
 static struct bpf_insn some_condition(struct writer *writer)
 {
 	static const uint8_t operations[] = {BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,

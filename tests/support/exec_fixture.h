@@ -64,13 +64,14 @@ static void device_output(void *user, enum sg_output output, const char *text, s
 	pthread_mutex_unlock(&device->lock);
 }
 
-static void device_open_with(struct device *device, struct sg_machine_options options)
+/* Open a device whose arena is at an address; NULL, or if others are there: anywhere. */
+static void device_open_at(struct device *device, void *address, struct sg_machine_options options)
 {
 	struct gt_diag diag = {0};
 
 	memset(device, 0, sizeof(*device));
 	pthread_mutex_init(&device->lock, NULL);
-	device->arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE,
+	device->arena = mmap(address, ARENA_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	options.arena_address = (uint64_t)(uintptr_t)device->arena;
 	options.arena_size = ARENA_SIZE;
@@ -82,6 +83,11 @@ static void device_open_with(struct device *device, struct sg_machine_options op
 		printf("Bail out! %s\n", diag.text);
 		exit(1);
 	}
+}
+
+static inline void device_open_with(struct device *device, struct sg_machine_options options)
+{
+	device_open_at(device, NULL, options);
 }
 
 static inline void device_open(struct device *device)

@@ -9,7 +9,7 @@
 
 #include "gpubpf/interp/private.h"
 #include "gpubpf/map/map.h"
-#include "gpubpf_writer.h"
+#include "gpubpf_pointers.h"
 
 enum {
 	LAYOUT_MAPS = 16,
@@ -21,7 +21,7 @@ struct layout {
 };
 
 /* Powers of two that memories are around; none is in the range of copies. */
-static const uint8_t layout_powers[] = {16, 19, 22, 25, 28, 30, 31, 32, 33, 34, 36, 38, 40,
+static const uint8_t layout_powers[] = {16, 19, 22, 25, 30, 31, 32, 33, 34, 36, 38, 40,
 					42, 44, 46, 47, 48, 50, 52, 54, 56, 58, 60, 63};
 
 static inline void layout_shuffle(uint64_t *numbers, unsigned count)
@@ -68,6 +68,8 @@ static inline void layout_make(struct layout *layout, const struct gt_interp_opt
 			(gt_bpf_map_bytes(&object->maps[i], copies) + 7) & ~UINT64_C(7));
 		layout->addresses[GT_INTERP_MAPS + 2 * i + 1] = handles[i];
 	}
+	if (!below(4))
+		layout->addresses[GT_INTERP_MAPS] = POINTER_DISTANCE;
 	if (!below(3))
 		layout->addresses[below(2) ? GT_INTERP_CONTEXT : GT_INTERP_STACKS] = 0;
 }

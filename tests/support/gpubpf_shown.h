@@ -39,8 +39,10 @@ static inline bool shows_address(const struct gt_bpf_program *program, const str
 	case BPF_JMP:
 		if (operation == BPF_EXIT)
 			return is_pointer(facts[0].type);
-		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm)
-			return false; /* NULL or not */
+		/* NULL or not: only a frame, a context or a moved pointer may be at 0. */
+		if ((operation == BPF_JEQ || operation == BPF_JNE) && !uses_source && !insn->imm &&
+		    left && facts[insn->dst_reg].type != GT_REG_MIXED)
+			return !facts[insn->dst_reg].maybe_null && all->insns[at].branch == 3;
 		return operation != BPF_JA && operation != BPF_CALL && (left || right);
 	case BPF_STX:
 		return is_pointer(facts[insn->src_reg].type) &&

@@ -57,10 +57,12 @@ static void emit_block_leader(struct gt_ptxgen *gen)
 		gt_ptxgen_emit(gen, "sub.u32", threads, threads, 1);
 		gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), index,
 			       threads);
-	} else {
-		gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), index,
-			       0);
+		gt_ptxgen_emit(gen, "and.b32", gt_ptxgen_of_group(GT_PTXGEN_FIRST), index, 31);
+		gt_ptxgen_emit(gen, "shl.b32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), 1,
+			       gt_ptxgen_of_group(GT_PTXGEN_FIRST));
+		return;
 	}
+	gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), index, 0);
 	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_FIRST), 0);
 	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), 1);
 }

@@ -135,25 +135,24 @@ static bool is_never_zero(const struct gt_verifier *verifier, const struct gt_va
 	       (uint64_t)value->fixed_offset + part->umax <= size;
 }
 
-/* A pointer that equals one that is not 0 is not NULL. Whether that is known of one of them. */
-static bool mark_equal_pointers(const struct gt_verifier *verifier, const struct bpf_insn *insn,
+/*
+ * A pointer that equals one that is not 0 is not NULL. Where that is used, the other pointer is
+ * precise (gt_precise_before), and so is its offset.
+ */
+static void mark_equal_pointers(const struct gt_verifier *verifier, const struct bpf_insn *insn,
 				bool taken, struct gt_value *left, struct gt_value *right)
 {
 	unsigned operation = BPF_OP(insn->code);
 
 	if (BPF_CLASS(insn->code) != BPF_JMP || operation != (taken ? BPF_JEQ : BPF_JNE) ||
 	    !gt_is_pointer(left) || !gt_is_pointer(right) ||
-	    (!is_never_zero(verifier, left) && !is_never_zero(verifier, right)) ||
-	    left->maybe_null == right->maybe_null)
-		return false;
+	    (!is_never_zero(verifier, left) && !is_never_zero(verifier, right)))
+		return;
 	left->maybe_null = false;
 	right->maybe_null = false;
-	return true;
 }
 
-/*
- * Apply the condition of one branch. False: impossible. *ret_linked: the operands' ranges bound
- * other scalars, too, or prove that a pointer is not NULL.
+/* Apply the condition of one branch. False: impossible. *ret_linked: it bounds other scalars, too.
  */
 static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *state,
 			  const struct bpf_insn *insn, bool taken, bool *ret_linked)
@@ -175,7 +174,7 @@ static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *s
 		return true;
 	}
 	if (gt_is_pointer(left) || gt_is_pointer(right)) {
-		*ret_linked |= mark_equal_pointers(verifier, insn, taken, left, right);
+		mark_equal_pointers(verifier, insn, taken, left, right);
 		return true;
 	}
 	if (left == right && !gt_scalar_is_constant(&left->scalar)) {
