@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
+#include "device/array.h"
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/module.h"
 #include "device/stream.h"
+#include "device/texture.h"
 
 static atomic_uint_least64_t last_id;
 
@@ -127,6 +129,8 @@ static void empty_context(CUcontext context)
 	}
 	while (context->modules.count)
 		sg_module_unload(context->modules.items[context->modules.count - 1]);
+	sg_texture_objects_free_context(context);
+	sg_arrays_free_context(context);
 	sg_memory_free_context(context);
 }
 

@@ -150,6 +150,21 @@ struct copy_side_parameters {
 	size_t x, y, z, pitch, height;
 };
 
+static bool fits(size_t start, size_t size, size_t limit)
+{
+	return start <= limit && size <= limit - start;
+}
+
+/* Whether a copy is inside of the array of a side: the memory after it may be another level. */
+static bool is_in_array(const struct copy_side_parameters *side, const CUDA_MEMCPY3D *all)
+{
+	const struct CUarray_st *array = side->array;
+
+	return fits(side->x, all->WidthInBytes, array->pitch) &&
+	       fits(side->y, all->Height, array->height ? array->height : 1) &&
+	       fits(side->z, all->Depth, sg_array_slices(array));
+}
+
 static CUresult find_side(const struct copy_side_parameters *side, const CUDA_MEMCPY3D *all,
 			  struct sg_copy_side *ret_side)
 {
@@ -165,7 +180,7 @@ static CUresult find_side(const struct copy_side_parameters *side, const CUDA_ME
 		strided.address = side->device;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
-		if (!sg_array_side(side->array, &strided, &rows))
+		if (!sg_array_side(side->array, &strided, &rows) || !is_in_array(side, all))
 			return CUDA_ERROR_INVALID_VALUE;
 		break;
 	default:

@@ -8,6 +8,7 @@
 
 #include "device/context.h"
 #include "device/device.h"
+#include "device/limits.h"
 #include "device/pool.h"
 
 /*
@@ -195,8 +196,9 @@ CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignme
 	int device = wanted->device;
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
-	if (alignment < SG_GRANULE)
-		alignment = SG_GRANULE;
+	/* Textures may begin at any allocation. */
+	if (alignment < LIMIT_TEXTURE_ALIGNMENT)
+		alignment = LIMIT_TEXTURE_ALIGNMENT;
 	if (wanted->size > sg_state.config.memory || alignment > sg_state.config.memory)
 		return result;
 	pthread_rwlock_wrlock(&memory.lock);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "device/module.h"
 
+#include "device/reference.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +162,7 @@ CUkernel sg_library_kernel(CUlibrary library, const char *name)
 
 static void free_module(CUmodule module)
 {
+	sg_references_free(module);
 	gt_vec_each (function, &module->functions) {
 		sg_handle_remove(*function);
 		free((*function)->parameters);

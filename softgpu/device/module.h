@@ -34,6 +34,7 @@ struct CUmod_st {
 	bool owns_library; /* created by cuModuleLoad: it owns its library */
 	struct sg_module *code;
 	GT_VEC(CUfunction) functions; /* all kernels, in the order of the text */
+	CUtexref references;          /* that the program asked for, of both kinds */
 };
 
 struct CUkern_st {

@@ -258,7 +258,7 @@ struct linear_side {
 	size_t offset; /* bytes into the array */
 };
 
-static CUresult array_address(const struct linear_side *side, uint64_t *ret_address)
+static CUresult array_address(const struct linear_side *side, size_t size, uint64_t *ret_address)
 {
 	struct sg_copy_side rows_of_array;
 	uint64_t rows;
@@ -268,6 +268,8 @@ static CUresult array_address(const struct linear_side *side, uint64_t *ret_addr
 		return CUDA_SUCCESS;
 	if (!sg_array_side(side->array, &rows_of_array, &rows))
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (side->offset > side->array->size || size > side->array->size - side->offset)
+		return CUDA_ERROR_INVALID_VALUE;
 	*ret_address = rows_of_array.address + side->offset;
 	return CUDA_SUCCESS;
 }
@@ -277,10 +279,10 @@ static CUresult copy_array(struct linear_side target, struct linear_side source,
 {
 	enum sg_direction direction = SG_COPY_DEVICE_TO_DEVICE;
 	uint64_t to, from;
-	CUresult result = array_address(&target, &to);
+	CUresult result = array_address(&target, size, &to);
 
 	if (!result)
-		result = array_address(&source, &from);
+		result = array_address(&source, size, &from);
 	if (target.is_host)
 		direction = SG_COPY_DEVICE_TO_HOST;
 	if (source.is_host)

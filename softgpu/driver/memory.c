@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device/array.h"
 #include "device/clock.h"
 #include "driver/api.h"
 
@@ -264,79 +263,5 @@ SG_API CUresult cuMemHostGetFlags(unsigned int *flags, void *pointer)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Under unified addressing all of it is mapped. */
 	*flags = allocation.flags | CU_MEMHOSTALLOC_DEVICEMAP;
-	return CUDA_SUCCESS;
-}
-
-/* ---- arrays ---------------------------------------------------------------------------- */
-
-SG_API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *shape)
-{
-	CUDA_ARRAY3D_DESCRIPTOR full = {0};
-
-	if (!array || !shape)
-		return CUDA_ERROR_INVALID_VALUE;
-	full.Width = shape->Width;
-	full.Height = shape->Height;
-	full.Format = shape->Format;
-	full.NumChannels = shape->NumChannels;
-	return sg_array_new(&full, array);
-}
-
-SG_API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
-{
-	if (!array || !shape)
-		return CUDA_ERROR_INVALID_VALUE;
-	return sg_array_new(shape, array);
-}
-
-SG_API CUresult cuArrayDestroy(CUarray array)
-{
-	CUcontext context;
-	CUresult result = use_for_memory(&context);
-
-	if (result)
-		return result;
-	sg_contexts_join();
-	return sg_array_destroy(array);
-}
-
-static CUresult check_array(CUarray array, const void *pointer)
-{
-	CUresult result = sg_check();
-
-	if (result)
-		return result;
-	if (!pointer)
-		return CUDA_ERROR_INVALID_VALUE;
-	return sg_handle_is(array, SG_HANDLE_ARRAY) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-SG_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *shape, CUarray array)
-{
-	CUresult result = check_array(array, shape);
-
-	if (result)
-		return result;
-	*shape = (CUDA_ARRAY3D_DESCRIPTOR){
-		.Width = array->width,
-		.Height = array->height,
-		.Depth = array->depth,
-		.Format = array->format,
-		.NumChannels = array->channels,
-		.Flags = array->flags,
-	};
-	return CUDA_SUCCESS;
-}
-
-SG_API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *shape, CUarray array)
-{
-	CUresult result = check_array(array, shape);
-
-	if (result)
-		return result;
-	shape->Width = array->width;
-	shape->Height = array->height;
-	shape->Format = array->format;
-	shape->NumChannels = array->channels;
 	return CUDA_SUCCESS;
 }

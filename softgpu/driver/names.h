@@ -44,6 +44,9 @@
 #undef cuArrayGetDescriptor
 #undef cuArray3DCreate
 #undef cuArray3DGetDescriptor
+#undef cuTexRefSetAddress
+#undef cuTexRefSetAddress2D
+#undef cuTexRefGetAddress
 #undef cuCtxDestroy
 #undef cuCtxPopCurrent
 #undef cuCtxPushCurrent

@@ -69,6 +69,9 @@ typedef uint64_t cuuint64_t;
 #define cuArrayGetDescriptor cuArrayGetDescriptor_v2
 #define cuArray3DCreate cuArray3DCreate_v2
 #define cuArray3DGetDescriptor cuArray3DGetDescriptor_v2
+#define cuTexRefSetAddress cuTexRefSetAddress_v2
+#define cuTexRefSetAddress2D cuTexRefSetAddress2D_v3
+#define cuTexRefGetAddress cuTexRefGetAddress_v2
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuCtxPopCurrent cuCtxPopCurrent_v2
 #define cuCtxPushCurrent cuCtxPushCurrent_v2
@@ -182,6 +185,11 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUarray_st *CUarray;
+typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUtexref_st *CUtexref;
+typedef struct CUsurfref_st *CUsurfref;
+typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 typedef struct CUgraph_st *CUgraph;
@@ -385,6 +393,149 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
 	unsigned int Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v2;
 typedef CUDA_ARRAY3D_DESCRIPTOR_v2 CUDA_ARRAY3D_DESCRIPTOR;
+typedef struct CUDA_ARRAY_SPARSE_PROPERTIES_st {
+	struct {
+		unsigned int width;
+		unsigned int height;
+		unsigned int depth;
+	} tileExtent;
+	unsigned int miptailFirstLevel;
+	unsigned long long miptailSize;
+	unsigned int flags;
+	unsigned int reserved[4];
+} CUDA_ARRAY_SPARSE_PROPERTIES_v1;
+typedef CUDA_ARRAY_SPARSE_PROPERTIES_v1 CUDA_ARRAY_SPARSE_PROPERTIES;
+typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
+	size_t size;
+	size_t alignment;
+	unsigned int reserved[4];
+} CUDA_ARRAY_MEMORY_REQUIREMENTS_v1;
+typedef CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 CUDA_ARRAY_MEMORY_REQUIREMENTS;
+
+/* Textures and surfaces */
+typedef enum CUaddress_mode_enum {
+	CU_TR_ADDRESS_MODE_WRAP = 0,
+	CU_TR_ADDRESS_MODE_CLAMP = 1,
+	CU_TR_ADDRESS_MODE_MIRROR = 2,
+	CU_TR_ADDRESS_MODE_BORDER = 3
+} CUaddress_mode;
+typedef enum CUfilter_mode_enum {
+	CU_TR_FILTER_MODE_POINT = 0,
+	CU_TR_FILTER_MODE_LINEAR = 1
+} CUfilter_mode;
+typedef enum CUresourcetype_enum {
+	CU_RESOURCE_TYPE_ARRAY = 0x00,
+	CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 0x01,
+	CU_RESOURCE_TYPE_LINEAR = 0x02,
+	CU_RESOURCE_TYPE_PITCH2D = 0x03
+} CUresourcetype;
+typedef enum CUresourceViewFormat_enum {
+	CU_RES_VIEW_FORMAT_NONE = 0x00,
+	CU_RES_VIEW_FORMAT_UINT_1X8 = 0x01,
+	CU_RES_VIEW_FORMAT_UINT_2X8 = 0x02,
+	CU_RES_VIEW_FORMAT_UINT_4X8 = 0x03,
+	CU_RES_VIEW_FORMAT_SINT_1X8 = 0x04,
+	CU_RES_VIEW_FORMAT_SINT_2X8 = 0x05,
+	CU_RES_VIEW_FORMAT_SINT_4X8 = 0x06,
+	CU_RES_VIEW_FORMAT_UINT_1X16 = 0x07,
+	CU_RES_VIEW_FORMAT_UINT_2X16 = 0x08,
+	CU_RES_VIEW_FORMAT_UINT_4X16 = 0x09,
+	CU_RES_VIEW_FORMAT_SINT_1X16 = 0x0a,
+	CU_RES_VIEW_FORMAT_SINT_2X16 = 0x0b,
+	CU_RES_VIEW_FORMAT_SINT_4X16 = 0x0c,
+	CU_RES_VIEW_FORMAT_UINT_1X32 = 0x0d,
+	CU_RES_VIEW_FORMAT_UINT_2X32 = 0x0e,
+	CU_RES_VIEW_FORMAT_UINT_4X32 = 0x0f,
+	CU_RES_VIEW_FORMAT_SINT_1X32 = 0x10,
+	CU_RES_VIEW_FORMAT_SINT_2X32 = 0x11,
+	CU_RES_VIEW_FORMAT_SINT_4X32 = 0x12,
+	CU_RES_VIEW_FORMAT_FLOAT_1X16 = 0x13,
+	CU_RES_VIEW_FORMAT_FLOAT_2X16 = 0x14,
+	CU_RES_VIEW_FORMAT_FLOAT_4X16 = 0x15,
+	CU_RES_VIEW_FORMAT_FLOAT_1X32 = 0x16,
+	CU_RES_VIEW_FORMAT_FLOAT_2X32 = 0x17,
+	CU_RES_VIEW_FORMAT_FLOAT_4X32 = 0x18,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC1 = 0x19,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC2 = 0x1a,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC3 = 0x1b,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC4 = 0x1c,
+	CU_RES_VIEW_FORMAT_SIGNED_BC4 = 0x1d,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC5 = 0x1e,
+	CU_RES_VIEW_FORMAT_SIGNED_BC5 = 0x1f,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC6H = 0x20,
+	CU_RES_VIEW_FORMAT_SIGNED_BC6H = 0x21,
+	CU_RES_VIEW_FORMAT_UNSIGNED_BC7 = 0x22
+} CUresourceViewFormat;
+typedef struct CUDA_RESOURCE_DESC_st {
+	CUresourcetype resType;
+	union {
+		struct {
+			CUarray hArray;
+		} array;
+		struct {
+			CUmipmappedArray hMipmappedArray;
+		} mipmap;
+		struct {
+			CUdeviceptr devPtr;
+			CUarray_format format;
+			unsigned int numChannels;
+			size_t sizeInBytes;
+		} linear;
+		struct {
+			CUdeviceptr devPtr;
+			CUarray_format format;
+			unsigned int numChannels;
+			size_t width;
+			size_t height;
+			size_t pitchInBytes;
+		} pitch2D;
+		struct {
+			int reserved[32];
+		} reserved;
+	} res;
+	unsigned int flags;
+} CUDA_RESOURCE_DESC_v1;
+typedef CUDA_RESOURCE_DESC_v1 CUDA_RESOURCE_DESC;
+typedef struct CUDA_TEXTURE_DESC_st {
+	CUaddress_mode addressMode[3];
+	CUfilter_mode filterMode;
+	unsigned int flags;
+	unsigned int maxAnisotropy;
+	CUfilter_mode mipmapFilterMode;
+	float mipmapLevelBias;
+	float minMipmapLevelClamp;
+	float maxMipmapLevelClamp;
+	float borderColor[4];
+	int reserved[12];
+} CUDA_TEXTURE_DESC_v1;
+typedef CUDA_TEXTURE_DESC_v1 CUDA_TEXTURE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC_st {
+	CUresourceViewFormat format;
+	size_t width;
+	size_t height;
+	size_t depth;
+	unsigned int firstMipmapLevel;
+	unsigned int lastMipmapLevel;
+	unsigned int firstLayer;
+	unsigned int lastLayer;
+	unsigned int reserved[16];
+} CUDA_RESOURCE_VIEW_DESC_v1;
+typedef CUDA_RESOURCE_VIEW_DESC_v1 CUDA_RESOURCE_VIEW_DESC;
+#define CUDA_ARRAY3D_LAYERED 0x01
+#define CUDA_ARRAY3D_SURFACE_LDST 0x02
+#define CUDA_ARRAY3D_CUBEMAP 0x04
+#define CUDA_ARRAY3D_TEXTURE_GATHER 0x08
+#define CUDA_ARRAY3D_DEPTH_TEXTURE 0x10
+#define CUDA_ARRAY3D_COLOR_ATTACHMENT 0x20
+#define CUDA_ARRAY3D_SPARSE 0x40
+#define CUDA_ARRAY3D_DEFERRED_MAPPING 0x80
+#define CUDA_ARRAY3D_VIDEO_ENCODE_DECODE 0x100
+#define CU_TRSA_OVERRIDE_FORMAT 0x01
+#define CU_TRSF_READ_AS_INTEGER 0x01
+#define CU_TRSF_NORMALIZED_COORDINATES 0x02
+#define CU_TRSF_SRGB 0x10
+#define CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION 0x20
+#define CU_TRSF_SEAMLESS_CUBEMAP 0x40
 typedef enum CUmemorytype_enum {
 	CU_MEMORYTYPE_HOST = 0x01,
 	CU_MEMORYTYPE_DEVICE = 0x02,
@@ -1406,6 +1557,69 @@ CUresult cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *array_descriptor, CUarray a
 CUresult cuArrayDestroy(CUarray array);
 CUresult cuArray3DCreate(CUarray *handle, const CUDA_ARRAY3D_DESCRIPTOR *allocate_array);
 CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR *array_descriptor, CUarray array);
+CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparse_properties, CUarray array);
+CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparse_properties,
+					     CUmipmappedArray mipmap);
+CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements,
+				      CUarray array, CUdevice device);
+CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memory_requirements,
+					       CUmipmappedArray mipmap, CUdevice device);
+CUresult cuArrayGetPlane(CUarray *plane_array, CUarray array, unsigned int plane_index);
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *handle,
+				const CUDA_ARRAY3D_DESCRIPTOR *mipmapped_array_desc,
+				unsigned int num_mipmap_levels);
+CUresult cuMipmappedArrayGetLevel(CUarray *level_array, CUmipmappedArray mipmapped_array,
+				  unsigned int level);
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmapped_array);
+CUresult cuTexObjectCreate(CUtexObject *tex_object, const CUDA_RESOURCE_DESC *res_desc,
+			   const CUDA_TEXTURE_DESC *tex_desc,
+			   const CUDA_RESOURCE_VIEW_DESC *res_view_desc);
+CUresult cuTexObjectDestroy(CUtexObject tex_object);
+CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *res_desc, CUtexObject tex_object);
+CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *tex_desc, CUtexObject tex_object);
+CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *res_view_desc,
+					CUtexObject tex_object);
+CUresult cuSurfObjectCreate(CUsurfObject *surf_object, const CUDA_RESOURCE_DESC *res_desc);
+CUresult cuSurfObjectDestroy(CUsurfObject surf_object);
+CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *res_desc, CUsurfObject surf_object);
+CUresult cuModuleGetTexRef(CUtexref *tex_ref, CUmodule module, const char *name);
+CUresult cuModuleGetSurfRef(CUsurfref *surf_ref, CUmodule module, const char *name);
+CUresult cuTexRefCreate(CUtexref *tex_ref);
+CUresult cuTexRefDestroy(CUtexref tex_ref);
+CUresult cuTexRefSetArray(CUtexref tex_ref, CUarray array, unsigned int flags);
+CUresult cuTexRefSetMipmappedArray(CUtexref tex_ref, CUmipmappedArray mipmapped_array,
+				   unsigned int flags);
+CUresult cuTexRefSetAddress(size_t *byte_offset, CUtexref tex_ref, CUdeviceptr pointer,
+			    size_t bytes);
+CUresult cuTexRefSetAddress2D(CUtexref tex_ref, const CUDA_ARRAY_DESCRIPTOR *desc,
+			      CUdeviceptr pointer, size_t pitch);
+CUresult cuTexRefSetFormat(CUtexref tex_ref, CUarray_format format, int num_packed_components);
+CUresult cuTexRefSetAddressMode(CUtexref tex_ref, int dim, CUaddress_mode mode);
+CUresult cuTexRefSetFilterMode(CUtexref tex_ref, CUfilter_mode mode);
+CUresult cuTexRefSetMipmapFilterMode(CUtexref tex_ref, CUfilter_mode mode);
+CUresult cuTexRefSetMipmapLevelBias(CUtexref tex_ref, float bias);
+CUresult cuTexRefSetMipmapLevelClamp(CUtexref tex_ref, float min_mipmap_level_clamp,
+				     float max_mipmap_level_clamp);
+CUresult cuTexRefSetMaxAnisotropy(CUtexref tex_ref, unsigned int max_aniso);
+CUresult cuTexRefSetBorderColor(CUtexref tex_ref, float *border_color);
+CUresult cuTexRefSetFlags(CUtexref tex_ref, unsigned int flags);
+CUresult cuTexRefGetAddress(CUdeviceptr *pointer, CUtexref tex_ref);
+CUresult cuTexRefGetArray(CUarray *array, CUtexref tex_ref);
+CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *mipmapped_array, CUtexref tex_ref);
+CUresult cuTexRefGetAddressMode(CUaddress_mode *mode, CUtexref tex_ref, int dim);
+CUresult cuTexRefGetFilterMode(CUfilter_mode *mode, CUtexref tex_ref);
+CUresult cuTexRefGetFormat(CUarray_format *format, int *num_channels, CUtexref tex_ref);
+CUresult cuTexRefGetMipmapFilterMode(CUfilter_mode *mode, CUtexref tex_ref);
+CUresult cuTexRefGetMipmapLevelBias(float *bias, CUtexref tex_ref);
+CUresult cuTexRefGetMipmapLevelClamp(float *min_mipmap_level_clamp, float *max_mipmap_level_clamp,
+				     CUtexref tex_ref);
+CUresult cuTexRefGetMaxAnisotropy(int *max_aniso, CUtexref tex_ref);
+CUresult cuTexRefGetBorderColor(float *border_color, CUtexref tex_ref);
+CUresult cuTexRefGetFlags(unsigned int *flags, CUtexref tex_ref);
+CUresult cuSurfRefSetArray(CUsurfref surf_ref, CUarray array, unsigned int flags);
+CUresult cuSurfRefGetArray(CUarray *array, CUsurfref surf_ref);
+CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *max_width_in_elements, CUarray_format format,
+					    unsigned int num_channels, CUdevice dev);
 CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t size, size_t alignment, CUdeviceptr addr,
 			     unsigned long long flags);
 CUresult cuMemAddressFree(CUdeviceptr pointer, size_t size);

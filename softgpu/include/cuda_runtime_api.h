@@ -257,6 +257,47 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
 			     unsigned int *flags, cudaArray_t array);
 cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *mipmapped_array,
+				     const struct cudaChannelFormatDesc *desc,
+				     struct cudaExtent extent, unsigned int num_levels,
+				     unsigned int flags SG_DEFAULT(0));
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *level_array,
+				       cudaMipmappedArray_const_t mipmapped_array,
+				       unsigned int level);
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmapped_array);
+cudaError_t cudaArrayGetPlane(cudaArray_t *plane_array, cudaArray_t array,
+			      unsigned int plane_index);
+cudaError_t cudaArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *memory_requirements,
+					   cudaArray_t array, int device);
+cudaError_t
+cudaMipmappedArrayGetMemoryRequirements(struct cudaArrayMemoryRequirements *memory_requirements,
+					cudaMipmappedArray_t mipmap, int device);
+cudaError_t cudaArrayGetSparseProperties(struct cudaArraySparseProperties *sparse_properties,
+					 cudaArray_t array);
+cudaError_t
+cudaMipmappedArrayGetSparseProperties(struct cudaArraySparseProperties *sparse_properties,
+				      cudaMipmappedArray_t mipmap);
+
+/* Textures and surfaces */
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *tex_object,
+				    const struct cudaResourceDesc *res_desc,
+				    const struct cudaTextureDesc *tex_desc,
+				    const struct cudaResourceViewDesc *res_view_desc);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t tex_object);
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *res_desc,
+					     cudaTextureObject_t tex_object);
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *tex_desc,
+					    cudaTextureObject_t tex_object);
+cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *res_view_desc,
+						 cudaTextureObject_t tex_object);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surf_object,
+				    const struct cudaResourceDesc *res_desc);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surf_object);
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *res_desc,
+					     cudaSurfaceObject_t surf_object);
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *max_width_in_elements,
+						 const struct cudaChannelFormatDesc *fmt_desc,
+						 int device);
 
 /* Stream-ordered memory and pools */
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *mem_pool, int device);

@@ -116,5 +116,9 @@ cudaError_t sg_copy_async(void *target, const void *source, size_t size, enum cu
 /* cudaErrorInvalidMemcpyDirection, cudaErrorInvalidPitchValue … */
 cudaError_t sg_convert_copy(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *ret_copy);
 void sg_restore_copy(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *ret_parameters);
+/* Convert the channels of elements; 0: a format that this device does not support. */
+CUarray_format sg_convert_format(const struct cudaChannelFormatDesc *channels,
+				 unsigned int *ret_channels);
+struct cudaChannelFormatDesc sg_restore_format(CUarray_format format, unsigned int channels);
 /* Return the bytes of an array's element; 0: not an array. */
 size_t sg_element_size(cudaArray_const_t array);

@@ -637,7 +637,7 @@ TEST("every function of the driver API is found by name")
 	CHECK_OK(cuGetProcAddress("cuSomethingOfTheFuture", &address, 13000, 0, &status));
 	memcpy(&unknown, &address, sizeof(address));
 	CHECK_CUDA(unknown(), CUDA_ERROR_NOT_SUPPORTED);
-	CHECK_OK(cuGetProcAddress("cuTexObjectCreate", &address, 13000, 0, &status));
+	CHECK_OK(cuGetProcAddress("cuTensorMapEncodeTiled", &address, 13000, 0, &status));
 	memcpy(&unknown, &address, sizeof(address));
 	CHECK_CUDA(unknown(), CUDA_ERROR_NOT_SUPPORTED);
 }

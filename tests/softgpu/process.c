@@ -345,7 +345,7 @@ TEST("with SOFTGPU_VERBOSE, faults of kernels are reported on stderr")
 }
 
 /* Not in the software GPU's cuda.h. */
-CUresult cuSurfObjectCreate(void);
+CUresult cuTensorMapEncodeTiled(void);
 
 /* What is printed while a child fails to load an image, or calls what is not supported. */
 static int report_failure(void)
@@ -362,11 +362,11 @@ static int report_failure(void)
 	CHECK_CUDA(cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.address_size 64\n"
 					     ".entry k()\n{\n	wgmma.fence.sync.aligned;\n}\n"),
 		   CUDA_ERROR_INVALID_PTX);
-	CHECK_CUDA(cuSurfObjectCreate(), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK_CUDA(cuTensorMapEncodeTiled(), CUDA_ERROR_NOT_SUPPORTED);
 	CHECK(read(pipes[0], text, sizeof(text) - 1) > 0);
 	CHECK(strstr(text, "softgpu: CUDA_ERROR_INVALID_PTX (218): "));
 	CHECK(strstr(text, "line 6: opcode 'wgmma' in function 'k' is not supported"));
-	CHECK(strstr(text, "softgpu: CUDA_ERROR_NOT_SUPPORTED (801): cuSurfObjectCreate is not "
+	CHECK(strstr(text, "softgpu: CUDA_ERROR_NOT_SUPPORTED (801): cuTensorMapEncodeTiled is not "
 			   "supported\n"));
 	end(&driver);
 	return tap_failed;
