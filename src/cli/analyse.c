@@ -2,6 +2,7 @@
 #include "cli/analyse.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -23,6 +24,7 @@ struct analysis_run {
 	struct gt_sink sink;
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
 	uint64_t now;                 /* of the last event */
+	uint64_t problems;            /* at the end */
 	uint64_t next;                /* when the next interval ends; 0: not known yet */
 	int signals;                  /* readable when SIGUSR1 came */
 };
@@ -124,6 +126,8 @@ static int close_report(void *opaque, const struct gt_names *names, struct gt_di
 
 	analyse->names = names;
 	error = print_report(analyse, analyse->now, true);
+	if (analyse->report->problems && names)
+		analyse->problems = analyse->report->problems(analyse->state, names, analyse->now);
 	closed = gt_sink_close(&analyse->sink, diag);
 	analyse->report->close(analyse->state);
 	if (analyse->signals >= 0)
@@ -175,7 +179,10 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
-	return gt_target_run(trace, &run);
+	status = gt_target_run(trace, &run);
+	return analyse->problems && analyse->given->error_exitcode
+		       ? (int)analyse->given->error_exitcode
+		       : status;
 }
 
 int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments)
@@ -187,6 +194,10 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status == GT_GO_ON && given.error_exitcode > 255)
+		status = gt_cli_usage_error(
+			self, "invalid value '%" PRIu64 "' for --error-exitcode (1 to 255)",
+			given.error_exitcode);
 	if (status == GT_GO_ON) {
 		analyse.how = (struct gt_report_options){
 			.by = row->by[given.by],

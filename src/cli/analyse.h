@@ -9,6 +9,7 @@ struct gt_analyse_options {
 	struct gt_target_options target;
 	int by; /* index in the command's choices */
 	uint64_t top, interval, max_copies;
+	uint64_t error_exitcode; /* 0: not given */
 };
 
 /* clang-format off */
@@ -29,6 +30,10 @@ struct gt_analyse_options {
 	 GT_OPTION_FLAG, \
 	 offsetof(struct gt_analyse_options, target.json), NULL}, \
 	GT_RUN_OPTIONS(offsetof(struct gt_analyse_options, target), "8M")
+/* The row of a command whose report has problems; `what` they are. */
+#define GT_ERROR_EXITCODE_OPTION(what) \
+	{0, "error-exitcode", "N", "exit with N (1 to 255) if there are " what, GT_OPTION_COUNT, \
+	 offsetof(struct gt_analyse_options, error_exitcode), NULL}
 /* clang-format on */
 
 #define GT_MAX_GROUPS 8

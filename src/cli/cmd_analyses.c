@@ -21,6 +21,7 @@ static const struct gt_option kernel_options[] = {
 static const struct gt_option leak_options[] = {
 	GT_ANALYSE_OPTIONS(leak_groups, "group the rows: stack (default), size, age, process, "
 					"device or context"),
+	GT_ERROR_EXITCODE_OPTION("allocations that were left at exit or reset"),
 };
 
 static const struct gt_option copy_options[] = {
@@ -34,6 +35,7 @@ static const struct gt_option copy_options[] = {
 static const struct gt_option error_options[] = {
 	GT_ANALYSE_OPTIONS(error_groups, "split the rows: stack (default), thread, stream, "
 					 "process, device or context"),
+	GT_ERROR_EXITCODE_OPTION("failed calls"),
 };
 
 static const char *const kernel_examples[] = {
@@ -47,6 +49,7 @@ static const char *const leak_examples[] = {
 	"gputap leaks -- ./train                  # allocations that were not freed, by stack",
 	"sudo gputap leaks -d 4711 --interval 10s # allocations of a process, every 10 seconds",
 	"gputap leaks --from run.gtap --by size   # of a capture",
+	"gputap leaks --error-exitcode 99 -- ./test  # for CI: 99 if memory was not freed",
 	NULL,
 };
 

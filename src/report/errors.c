@@ -215,11 +215,26 @@ static int errors_json(void *opaque, const struct gt_report_options *options,
 	return 0;
 }
 
+static uint64_t errors_problems(void *opaque, const struct gt_names *names, uint64_t now)
+{
+	struct errors_report *state = opaque;
+	const struct gt_error *const *rows;
+	uint64_t problems = 0;
+	size_t count;
+
+	if (gt_errors_rows(state->errors, names, &rows, &count))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		problems += rows[i]->count;
+	return problems;
+}
+
 const struct gt_report gt_report_errors = {
 	.name = "errors",
 	.open = errors_open,
 	.event = errors_event,
 	.put_text = errors_text,
 	.put_json = errors_json,
+	.problems = errors_problems,
 	.close = errors_close,
 };

@@ -387,6 +387,22 @@ static int leaks_json(void *leaks, const struct gt_report_options *options,
 	return 0;
 }
 
+/* Allocations that were not freed in time. One that is live when tracing ends may be freed later.
+ */
+static uint64_t leaks_problems(void *leaks, const struct gt_names *names, uint64_t now)
+{
+	struct gt_leaks_totals totals;
+	const struct gt_leak *rows;
+	uint64_t problems = 0;
+	size_t count;
+
+	if (gt_leaks_rows(leaks, names, now, &rows, &count, &totals))
+		return 0;
+	for (int i = 0; i < GT_LEAK_STATES; i++)
+		problems += i == GT_LEAK_LIVE ? 0 : totals.count[i];
+	return problems;
+}
+
 static bool leaks_needs(enum gt_operation_kind kind)
 {
 	switch (kind) {
@@ -415,5 +431,6 @@ const struct gt_report gt_report_leaks = {
 	.event = leaks_event,
 	.put_text = leaks_text,
 	.put_json = leaks_json,
+	.problems = leaks_problems,
 	.close = leaks_close,
 };

@@ -35,6 +35,8 @@ struct gt_report {
 	/* Adds the members of an object that is begun, but for schema, time, by and losses. */
 	int (*put_json)(void *state, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_json *json);
+	/* How many problems were found up to a time (ns), for --error-exitcode; NULL: none ever. */
+	uint64_t (*problems)(void *state, const struct gt_names *names, uint64_t now);
 	void (*close)(void *state);
 };
 

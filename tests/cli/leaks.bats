@@ -111,3 +111,45 @@ setup() {
 	jq -e --arg uuid "$uuid" '.leaks | map(.device == 0 and .uuid == $uuid) | all and length > 0' leaks.json ||
 		fail "not of device 0 with UUID $uuid: $(cat leaks.json)"
 }
+
+@test "--error-exitcode is the exit status where memory was not freed, else the command's is" {
+	gputap leaks --error-exitcode 99 -- "$leak"
+	expect_status 99
+	gputap leaks --error-exitcode 99 -- "$examples/vectoradd"
+	expect_status 0
+	gputap leaks --error-exitcode 99 -- sh -c "$examples/vectoradd; exit 3"
+	expect_status 3
+	gputap trace -o run.gtap -- "$leak"
+	gputap leaks --error-exitcode 1 --from run.gtap
+	expect_status 1
+	gputap errors --error-exitcode 98 -- "$examples/failures"
+	expect_status 98
+	gputap errors --error-exitcode 98 -- "$examples/vectoradd"
+	expect_status 0
+	gputap leaks --error-exitcode 256 -- "$leak"
+	expect_status 2
+	expect_error "gputap: invalid value '256' for --error-exitcode (1 to 255) (try 'gputap leaks --help')"
+}
+
+@test "leaks of a program that does not allocate says that no allocation was seen, not that no call was" {
+	need_command cc
+	cat >busy.c <<-'EOF'
+		#include <cuda_runtime_api.h>
+		int main(void)
+		{
+			int i, device;
+			for (i = 0; i < 100; i++)
+				cudaGetDevice(&device);
+			return cudaDeviceSynchronize();
+		}
+	EOF
+	cc "-I$root/softgpu/include" busy.c -o busy "$softgpu/libcudart.so.13"
+	gputap leaks -- ./busy
+	expect_status 0
+	expect_error_line '^No allocation was seen\.$'
+	expect_no_error_line 'no calls'
+	LD_LIBRARY_PATH=$build/tests/programs/standin gputap leaks --gpu nvidia -- \
+		"$build/tests/programs/calls" 4
+	expect_error_line '^gputap: none of the traced functions was called; probes were in '
+	expect_no_error_line 'no calls'
+}

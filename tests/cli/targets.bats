@@ -284,9 +284,7 @@ build_static() {
 	expect_status 0
 	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[ENTER\]  size=64 bytes$'
 	expect_error_line '^stripped +[0-9]+ +cuMemAlloc_v2 +\[EXIT\]   returned=OUT_OF_MEMORY '
-	expect_error_line "^gputap: no CUDA runtime was found \(one inside a stripped program cannot be found\): the calls are those of the driver API in .*libcuda\.so\.1$"
-	grep -n 'no CUDA runtime\|cuMemAlloc_v2' <<<"$stderr" | tail -1 | grep -q 'no CUDA runtime' ||
-		fail "the note is not printed at the end"
+	expect_error_line "^gputap: no call of the CUDA runtime was seen \(one inside a stripped program cannot be found\): the calls are those of the driver API in .*libcuda\.so\.1$"
 }
 
 @test "a stripped interpreter whose children use the runtime is no reason for a message" {
@@ -298,7 +296,7 @@ build_static() {
 	export LD_LIBRARY_PATH=$PWD/driver:$LD_LIBRARY_PATH
 	trace -- ./interpreter -c "$calls 2; :"
 	expect_count "$stderr" 'cudaGetDevice .*\[EXIT\]' 2
-	expect_no_error_line 'no CUDA runtime|nothing to attach'
+	expect_no_error_line 'CUDA runtime|nothing to attach'
 }
 
 @test "where nothing could be attached, this is said at the end" {

@@ -177,6 +177,8 @@ int call_entry(struct pt_regs *regs)
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!thread->traced || !plan)
 		return 0;
+	if (cookie >> 48 & GT_COOKIE_RUNTIME && !runtime_called)
+		runtime_called = 1;
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
 	if (thread->depth && frame_at(thread, thread->depth - 1)->stack_pointer == stack) {

@@ -363,7 +363,6 @@ static struct gt_call_counts sum_counts(const struct call_source *state)
 static void calls_detach(void *opaque)
 {
 	struct call_source *state = opaque;
-	bool sees_mappings = state->late_mappings;
 	struct gt_call_counts sums;
 
 	state->skeleton->bss->phase = GT_PHASE_ENDING;
@@ -376,10 +375,10 @@ static void calls_detach(void *opaque)
 	gt_vec_free(&state->attachments);
 	end_unfinished_calls(state);
 	sums = sum_counts(state);
-	if (sums.made || sums.orphans)
-		gt_explain_fallback(state->host, &state->files, sees_mappings);
-	else
+	if (!sums.made && !sums.orphans)
 		gt_explain_silence(state->host, &state->files);
+	else if (!state->skeleton->bss->runtime_called)
+		gt_explain_fallback(state->host, &state->files);
 }
 
 static void calls_collect(void *opaque)

@@ -38,33 +38,26 @@ static const struct gt_traced_file *find_driver(const struct gt_traced_files *fi
 	return NULL;
 }
 
-static bool have_guessed_runtime(const struct gt_traced_files *files)
-{
-	gt_vec_each (file, &files->found)
-		if (gt_traced_file_is_runtime(file) && file->guessed)
-			return true;
-	return false;
-}
-
-void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files,
-			 bool sees_mappings)
+void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files)
 {
 	const struct gt_traced_file *driver = find_driver(files);
 
-	if (!driver || gt_traced_files_have_runtime(files) || host->options->path ||
-	    host->options->functions.words.count || (have_guessed_runtime(files) && !sees_mappings))
+	if (!driver || host->options->path || host->options->functions.words.count)
 		return;
-	gt_event_queue_note(
-		host->events,
-		"no CUDA runtime was found (%s): the calls are those of the driver API in %s",
-		files->stripped ? "one inside a stripped program cannot be found"
-				: "no libcudart, and none inside a program",
-		driver->path);
+	gt_event_queue_note(host->events,
+			    "no call of the CUDA runtime was seen%s: the calls are those of the "
+			    "driver API in %s",
+			    files->stripped ? " (one inside a stripped program cannot be found)"
+					    : "",
+			    driver->path);
 }
 
 void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files *files)
 {
 	const char *skipped = gt_strbuf_string(&files->skipped);
+	const char *nothing = host->options->functions.words.count
+				      ? "none of the traced functions was called"
+				      : "no calls were traced";
 	gt_auto_strbuf probed = GT_STRBUF_INIT;
 
 	gt_vec_each (file, &files->found)
@@ -75,10 +68,10 @@ void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files
 				    "inside a program was loaded%s%.*s",
 				    *skipped ? "; " : "", (int)strcspn(skipped, "\n"), skipped);
 	else if (!*skipped || (gt_target_is_all(host->target) && !host->options->path))
-		gt_event_queue_note(host->events, "no calls were traced; probes were in %s",
+		gt_event_queue_note(host->events, "%s; probes were in %s", nothing,
 				    gt_strbuf_string(&probed));
 	else
-		gt_event_queue_note(
-			host->events, "no calls were traced; probes were in %s, and none in %.*s",
-			gt_strbuf_string(&probed), (int)strcspn(skipped, "\n"), skipped);
+		gt_event_queue_note(host->events, "%s; probes were in %s, and none in %.*s",
+				    nothing, gt_strbuf_string(&probed), (int)strcspn(skipped, "\n"),
+				    skipped);
 }

@@ -13,12 +13,9 @@
 int gt_explain_nothing(const struct gt_host *host, const struct gt_traced_files *files,
 		       struct gt_diag *diag);
 
-/*
- * At the end: note that the recorded calls are those of the driver, since no runtime was loaded or
- * found. `sees_mappings`: libraries that were loaded during the run are known.
+/* At the end, where no call of the runtime was seen: note that the calls are those of the driver.
  */
-void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files,
-			 bool sees_mappings);
+void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files);
 
 /* No call was recorded: note where the probes were, and why there were none in the first file. */
 void gt_explain_silence(const struct gt_host *host, const struct gt_traced_files *files);

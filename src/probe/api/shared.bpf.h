@@ -12,7 +12,8 @@
 
 const volatile struct gt_call_settings settings;
 
-volatile __u32 phase; /* enum gt_call_phase */
+volatile __u32 phase;          /* enum gt_call_phase */
+volatile __u32 runtime_called; /* whether a call of the runtime API was seen */
 
 /* One row per function; user space sets the size. */
 struct {
