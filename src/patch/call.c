@@ -199,6 +199,23 @@ static uint64_t variant_constant(const struct gt_patch_variant *variant,
 	return 0;
 }
 
+/*
+ * The lanes of a group reconverge before a function returns, else ptxas makes the leader return on
+ * its own and keeps the lanes of each caller apart, for two instructions a call.
+ */
+static void put_reconvergence(const struct gt_patcher *patcher,
+			      const struct gt_patch_variant *variant, struct gt_strbuf *buffer)
+{
+	const struct gt_section *section = &patcher->options->programs[variant->program].section;
+	const char *p = patcher->result->prefix;
+
+	if (section->level == GT_LEVEL_WARP && gt_patch_has_sync(patcher->module))
+		gt_strbuf_printf(buffer,
+				 "\t.reg .b32 %sat_active;\n\tactivemask.b32 %sat_active;\n"
+				 "\tbar.warp.sync %sat_active;\n",
+				 p, p, p);
+}
+
 static void put_function(const struct gt_patcher *patcher, int number, struct gt_strbuf *buffer)
 {
 	const struct gt_patch_variant *variant = &patcher->variants.items[number];
@@ -228,6 +245,7 @@ static void put_function(const struct gt_patcher *patcher, int number, struct gt
 					 value->operand, p, i);
 	}
 	gt_strbuf_add(buffer, gt_strbuf_string(body), body->length);
+	put_reconvergence(patcher, variant, buffer);
 	gt_strbuf_puts(buffer, "\tret;\n}\n");
 }
 

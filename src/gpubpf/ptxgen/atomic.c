@@ -127,6 +127,8 @@ void gt_ptxgen_atomic(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 					  .bits = wide ? 64 : 32,
 					  .source = gt_ptxgen_reg64(gen, insn->src_reg)};
 
+	if (insn->imm == BPF_ADD && fact->type != GT_REG_STACK)
+		atomic.source = gt_ptxgen_vary(gen, insn->src_reg);
 	if (!wide)
 		atomic.source = gt_ptxgen_low_half(gen, atomic.source);
 	if (insn->imm == BPF_CMPXCHG) {

@@ -80,18 +80,41 @@ static struct gt_ptxgen_value find_group(struct gt_ptxgen *gen)
 	return gt_ptxgen_active_mask(gen);
 }
 
-static void emit_warp_leader(struct gt_ptxgen *gen)
+/* Where nothing reads the leader's number: the lane with no lane of the group below it. */
+static void emit_lowest_lane(struct gt_ptxgen *gen, struct gt_ptxgen_value mask)
 {
-	struct gt_ptxgen_value mask = find_group(gen), low = gt_ptxgen_b32(gen),
-			       lane = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value below = gt_ptxgen_of_group(GT_PTXGEN_BELOW);
 
-	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), mask);
+	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
+	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
+	gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), below, 0);
+}
+
+/* ptxas does not see that one lane alone has this number: BELOW can be the constant. */
+static void emit_first_lane(struct gt_ptxgen *gen, struct gt_ptxgen_value mask)
+{
+	struct gt_ptxgen_value first = gt_ptxgen_of_group(GT_PTXGEN_FIRST);
+	struct gt_ptxgen_value low = gt_ptxgen_b32(gen), lane = gt_ptxgen_b32(gen);
+
 	gt_ptxgen_emit(gen, "neg.s32", low, mask);
 	gt_ptxgen_emit(gen, "and.b32", low, low, mask);
-	gt_ptxgen_emit(gen, "bfind.u32", gt_ptxgen_of_group(GT_PTXGEN_FIRST), low);
+	gt_ptxgen_emit(gen, "bfind.u32", first, low);
 	gt_ptxgen_emit(gen, "mov.u32", lane, gt_ptxgen_text("%laneid"));
-	gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), lane,
-		       gt_ptxgen_of_group(GT_PTXGEN_FIRST));
+	gt_ptxgen_emit(gen, "setp.eq.u32", gt_ptxgen_of_group(GT_PTXGEN_IS_LEADER), lane, first);
+	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_BELOW), 0);
+}
+
+/* Which of both is needed is known at the end: gt_ptxgen_end_group removes the other one. */
+static void emit_warp_leader(struct gt_ptxgen *gen)
+{
+	struct gt_ptxgen_value mask = find_group(gen);
+
+	gt_ptxgen_emit(gen, "mov.u32", gt_ptxgen_of_group(GT_PTXGEN_GROUP), mask);
+	gen->leader_rows[0] = gen->list.rows.count;
+	emit_lowest_lane(gen, mask);
+	gen->leader_rows[1] = gen->list.rows.count;
+	emit_first_lane(gen, mask);
+	gen->leader_rows[2] = gen->list.rows.count;
 }
 
 void gt_ptxgen_begin_group(struct gt_ptxgen *gen)
@@ -176,22 +199,68 @@ struct gt_ptxgen_value gt_ptxgen_begin_leader(struct gt_ptxgen *gen)
 	return over;
 }
 
+/* Whether a register that the instruction at gen->at writes is read after it. */
+static bool is_read_later(const struct gt_ptxgen *gen, int result)
+{
+	uint32_t next = gen->at + 1;
+
+	return result >= 0 &&
+	       (next >= gen->facts->insn_count || (gen->facts->insns[next].live >> result & 1));
+}
+
 void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, int result)
 {
 	struct gt_ptxgen_value target, value;
 
 	gt_ptxgen_emit_label(gen, over);
 	gen->by_leader = false;
-	if (result < 0)
+	if (!is_read_later(gen, result))
 		return;
 	target = gt_ptxgen_reg64(gen, (unsigned)result);
 	value = gt_ptxgen_of_leader(gen, target);
 	gt_ptxgen_emit(gen, "mov.b64", target, value);
 }
 
+static void remove_rows(struct gt_ptxgen *gen, size_t begin, size_t end)
+{
+	for (size_t i = begin; i < end && i < gen->list.rows.count; i++)
+		gen->list.rows.items[i].kind = GT_PTXGEN_REMOVED;
+}
+
+void gt_ptxgen_end_group(struct gt_ptxgen *gen)
+{
+	unsigned unused = gen->reads_first ? 0 : 1;
+
+	if (gen->lanes == GT_PTXGEN_EACH || gen->job->section->level != GT_LEVEL_WARP)
+		return;
+	remove_rows(gen, gen->leader_rows[unused], gen->leader_rows[unused + 1]);
+}
+
+struct gt_ptxgen_value gt_ptxgen_first_lane(struct gt_ptxgen *gen)
+{
+	gen->reads_first = true;
+	return gt_ptxgen_of_group(GT_PTXGEN_FIRST);
+}
+
+struct gt_ptxgen_value gt_ptxgen_vary(struct gt_ptxgen *gen, unsigned number)
+{
+	struct gt_ptxgen_value low;
+	uint64_t known;
+
+	if (gen->lanes == GT_PTXGEN_EACH || gen->job->section->level != GT_LEVEL_WARP)
+		return gt_ptxgen_reg64(gen, number);
+	if (!gt_ptxgen_known(gen, number, &known) || known > INT32_MAX) {
+		gen->reads_first = true;
+		return gt_ptxgen_reg64(gen, number);
+	}
+	low = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit(gen, "or.b32", low, gt_ptxgen_of_group(GT_PTXGEN_BELOW), known);
+	return gt_ptxgen_widen(gen, low);
+}
+
 struct gt_ptxgen_value gt_ptxgen_of_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value value)
 {
-	return gt_ptxgen_shuffle(gen, value, gt_ptxgen_of_group(GT_PTXGEN_FIRST),
+	return gt_ptxgen_shuffle(gen, value, gt_ptxgen_first_lane(gen),
 				 gt_ptxgen_of_group(GT_PTXGEN_GROUP));
 }
 

@@ -41,6 +41,7 @@ enum gt_ptxgen_bank {
 	GT_PTXGEN_STACK_PIECE, /* <prefix>s<frame>_<n>: of a frame's stack, n bytes below the top */
 	GT_PTXGEN_GROUP,       /* <prefix>group: the lanes for which a program runs once */
 	GT_PTXGEN_FIRST,       /* <prefix>first: the number of the lane that leads them */
+	GT_PTXGEN_BELOW,       /* <prefix>below: 0 in that lane alone */
 	GT_PTXGEN_IS_LEADER,   /* <prefix>leader: this lane leads them */
 	GT_PTXGEN_LOCAL_LABEL, /* <prefix>B<n>: used within one eBPF instruction */
 	GT_PTXGEN_INSN_LABEL,  /* <prefix>L<frame>_<n>: of eBPF instruction n */

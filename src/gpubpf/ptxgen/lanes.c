@@ -96,17 +96,34 @@ static int fail_field(struct gt_ptxgen *gen)
 	return gt_ptxgen_fail(gen, -EINVAL, "this program has no such value of lanes");
 }
 
+/*
+ * The lane's value without its lower bits, whose number is in r2. A constant mask is one
+ * instruction, a shift of 64 bits is two.
+ */
+static struct gt_ptxgen_value emit_upper_bits(struct gt_ptxgen *gen, struct gt_ptxgen_value own)
+{
+	struct gt_ptxgen_value upper = gt_ptxgen_b64(gen), shift;
+	uint64_t bits;
+
+	if (gt_ptxgen_known(gen, 2, &bits) && bits < 64) {
+		gt_ptxgen_emit(gen, "and.b64", upper, own, gt_ptxgen_hex(UINT64_MAX << bits));
+		return upper;
+	}
+	/* Shifts of 64 and more give 0. */
+	gt_ptxgen_emit(gen, "min.u64", upper, gt_ptxgen_reg64(gen, 2), 64);
+	shift = gt_ptxgen_low_half(gen, upper);
+	gt_ptxgen_emit(gen, "shr.u64", upper, own, shift);
+	return upper;
+}
+
 int gt_ptxgen_warp_distinct(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_value own, shift, shifted = gt_ptxgen_b64(gen), same, lowest, votes;
+	struct gt_ptxgen_value own, upper, same, lowest, votes;
 
 	if (!emit_own_value(gen, &own))
 		return fail_field(gen);
-	/* Shifts of 64 and more give 0. */
-	gt_ptxgen_emit(gen, "min.u64", shifted, gt_ptxgen_reg64(gen, 2), 64);
-	shift = gt_ptxgen_low_half(gen, shifted);
-	gt_ptxgen_emit(gen, "shr.u64", shifted, own, shift);
-	same = emit_match(gen, shifted);
+	upper = emit_upper_bits(gen, own);
+	same = emit_match(gen, upper);
 	lowest = emit_is_lowest(gen, same);
 	votes = emit_ballot(gen, lowest);
 	emit_population(gen, votes);
@@ -116,7 +133,7 @@ int gt_ptxgen_warp_distinct(struct gt_ptxgen *gen, uint32_t insn)
 /* The second lane of the group, or the first if it has one lane. */
 static struct gt_ptxgen_value emit_second_lane(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_value first = gt_ptxgen_of_group(GT_PTXGEN_FIRST);
+	struct gt_ptxgen_value first = gt_ptxgen_first_lane(gen);
 	struct gt_ptxgen_value rest = gt_ptxgen_b32(gen), low = gt_ptxgen_b32(gen),
 			       lane = gt_ptxgen_b32(gen), is_alone = gt_ptxgen_predicate(gen);
 
@@ -142,7 +159,7 @@ int gt_ptxgen_warp_stride(struct gt_ptxgen *gen, uint32_t insn)
 	if (!emit_own_value(gen, &own))
 		return fail_field(gen);
 	second = emit_second_lane(gen);
-	base = gt_ptxgen_shuffle(gen, own, gt_ptxgen_of_group(GT_PTXGEN_FIRST), group_mask());
+	base = gt_ptxgen_shuffle(gen, own, gt_ptxgen_first_lane(gen), group_mask());
 	next = gt_ptxgen_shuffle(gen, own, second, group_mask());
 	gt_ptxgen_emit(gen, "sub.s64", stride, next, base);
 	gt_ptxgen_emit(gen, "mov.u32", rank, gt_ptxgen_text("%lanemask_lt"));

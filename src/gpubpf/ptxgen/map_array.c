@@ -39,6 +39,7 @@ struct array_element {
 	struct gt_ptxgen_value address;
 	struct gt_ptxgen_value there;  /* .pred: the copy exists */
 	struct gt_ptxgen_value inside; /* .pred: so does the key */
+	bool exists;                   /* it is known to exist */
 };
 
 /* The thread's copy of a map. */
@@ -112,9 +113,11 @@ static struct array_element emit_element_lookup(struct gt_ptxgen *gen,
 	struct gt_ptxgen_value start;
 	struct map_copy copy;
 
-	gt_ptxgen_emit(gen, "setp.lt.u32", found.inside,
-		       index->within ? gt_ptxgen_signed(0) : index->value,
-		       gt_ptxgen_map(gen)->max_entries);
+	if (!index->within)
+		gt_ptxgen_emit(gen, "setp.lt.u32", found.inside, index->value,
+			       gt_ptxgen_map(gen)->max_entries);
+	else
+		gt_ptxgen_emit(gen, "mov.pred", found.inside, 1);
 	if (is_single(gen)) {
 		start = gt_ptxgen_map_address(gen, gen->map);
 	} else {
@@ -125,6 +128,7 @@ static struct array_element emit_element_lookup(struct gt_ptxgen *gen,
 		gt_ptxgen_emit(gen, "and.pred", found.inside, found.inside, found.there);
 	}
 	found.address = emit_element_address(gen, start, index);
+	found.exists = index->within && is_single(gen);
 	return found;
 }
 
@@ -255,15 +259,20 @@ static void emit_addition(struct gt_ptxgen *gen, const struct array_element *fou
 
 	if (!is_wide)
 		operand = gt_ptxgen_low_half(gen, number);
-	gt_ptxgen_reduce(gen, place_of(gen), gt_ptxgen_if(found->inside),
+	gt_ptxgen_reduce(gen, place_of(gen),
+			 found->exists ? gt_ptxgen_always : gt_ptxgen_if(found->inside),
 			 is_wide ? "add.u64" : "add.u32", gt_ptxgen_at(found->address, 0), operand);
+	if (found->exists) {
+		gt_ptxgen_result(gen, 0);
+		return;
+	}
 	gt_ptxgen_emit(gen, "selp.b64", result, 0, -E2BIG, found->inside);
 	emit_missing_copy_result(gen, found);
 }
 
 int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 {
-	struct gt_ptxgen_value number = gt_ptxgen_reg64(gen, 3);
+	struct gt_ptxgen_value number;
 	struct array_element found;
 
 	if (!gt_bpf_map_has_numbers(gt_ptxgen_map(gen))) {
@@ -275,6 +284,7 @@ int gt_ptxgen_map_add(struct gt_ptxgen *gen, uint32_t insn)
 	if (shape_of(gen) == GT_BPF_MAP_HASH)
 		return gt_ptxgen_hash_add(gen);
 	found = emit_key_lookup(gen);
+	number = gt_ptxgen_vary(gen, 3);
 	emit_addition(gen, &found, number);
 	return 0;
 }

@@ -34,12 +34,20 @@ struct ring_amount {
 	struct gt_ptxgen_value bytes, less, records;
 };
 
+/* Where there is not enough credit: what a register is set to, and the label where to continue. */
+struct ring_failure {
+	const char *move; /* "mov.u32", "mov.s64" */
+	struct gt_ptxgen_value target;
+	int number;
+	struct gt_ptxgen_value over;
+};
+
 /*
- * Take credit from the ring at `address`. If there is not enough, the credit is returned, the
- * records are counted as lost, and the code continues at the label `over`.
+ * Take credit from the ring at `address`. If there is not enough, the credit is returned and the
+ * records are counted as lost.
  */
 static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
-			     const struct ring_amount *amount, struct gt_ptxgen_value over)
+			     const struct ring_amount *amount, const struct ring_failure *failure)
 {
 	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), enough = gt_ptxgen_predicate(gen);
 	struct gt_ptxgen_value taken = gt_ptxgen_label(gen);
@@ -52,7 +60,9 @@ static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value addre
 			 amount->bytes);
 	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, LOST),
 			 amount->records);
-	gt_ptxgen_branch(gen, over);
+	/* Here, not before: a register less while the credit is taken. */
+	gt_ptxgen_emit(gen, failure->move, failure->target, failure->number);
+	gt_ptxgen_branch(gen, failure->over);
 	gt_ptxgen_emit_label(gen, taken);
 }
 
@@ -83,8 +93,8 @@ static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
 /* ---- lanes together -------------------------------------------------------------------- */
 
 /*
- * The lowest active lane reserves for `count` lanes; *first becomes the offset of the first record,
- * before it is reduced to the ring's size. It stays as it is if there is not enough credit.
+ * The lowest active lane reserves for `count` lanes; `first` becomes the offset of the first
+ * record, before it is reduced to the ring's size, or NO_POSITION if there is not enough credit.
  *
  * `below`, which is 0 in this lane, is added to the address: so ptxas does not see that the address
  * is the same in all lanes. It would add up over the warp again, for 40 instructions, and compute
@@ -103,7 +113,8 @@ static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen
 	gt_ptxgen_emit(gen, "mul.wide.s32", amount.less, count, -(int64_t)total);
 	gt_ptxgen_emit(gen, "mul.wide.u32", amount.bytes, count, total);
 	gt_ptxgen_emit(gen, "cvt.u64.u32", amount.records, count);
-	emit_take_credit(gen, address, &amount, over);
+	emit_take_credit(gen, address, &amount,
+			 &(struct ring_failure){"mov.u32", first, NO_POSITION, over});
 	emit_take_position(gen, address, &amount, position);
 	if (!is_power_of_two(ring->bytes))
 		gt_ptxgen_emit(gen, "rem.u64", position, position, ring->bytes);
@@ -139,7 +150,7 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_emit(gen, "mov.u32", below, gt_ptxgen_text("%lanemask_lt"));
 	gt_ptxgen_emit(gen, "and.b32", below, below, mask);
 	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
-	gt_ptxgen_emit(gen, "mov.u32", first, NO_POSITION);
+	/* In these lanes `first` is not set: they read that of the lowest one. */
 	gt_ptxgen_branch_if(gen, follows, together);
 	gt_ptxgen_emit(gen, "popc.b32", count, mask);
 	emit_reserve_as_leader(gen, ring, count, below, total, first, together);
@@ -182,8 +193,8 @@ static void emit_reserve_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_rin
 	const struct ring_amount amount = {total, gt_ptxgen_b64(gen), gt_ptxgen_signed(1)};
 
 	gt_ptxgen_emit(gen, "neg.s64", amount.less, total);
-	gt_ptxgen_emit(gen, "mov.s64", position, -1);
-	emit_take_credit(gen, ring->address, &amount, over);
+	emit_take_credit(gen, ring->address, &amount,
+			 &(struct ring_failure){"mov.s64", position, -1, over});
 	emit_take_position(gen, ring->address, &amount, position);
 	gt_ptxgen_emit_label(gen, over);
 	*ret_failed = gt_ptxgen_predicate(gen);

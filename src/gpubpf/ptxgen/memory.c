@@ -440,6 +440,20 @@ struct gt_ptxgen_value gt_ptxgen_pointer(struct gt_ptxgen *gen, unsigned number,
 
 /* ---- instructions ---- */
 
+/*
+ * The value of a register that is stored. An index of the thread is read again (rematerialization:
+ * Muchnick, Advanced Compiler Design and Implementation, 16.3), so that it needs no register from
+ * the load to the store. ptxas would read it early and keep it.
+ */
+static struct gt_ptxgen_value emit_stored_value(struct gt_ptxgen *gen, unsigned number)
+{
+	enum gt_context_source source = gt_ptxgen_stored_source(gen);
+
+	if (source == GT_SOURCE_NONE || gen->lanes == GT_PTXGEN_ALL)
+		return gt_ptxgen_reg64(gen, number);
+	return gt_ptxgen_source(gen, source, 0);
+}
+
 void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	unsigned width = gt_bpf_access_size(insn);
@@ -462,8 +476,8 @@ void gt_ptxgen_access(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value);
 		break;
 	default:
-		value = gt_ptxgen_reg64(gen, insn->src_reg);
-		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width, value);
+		gt_ptxgen_store(gen, insn->dst_reg, insn->off, width,
+				emit_stored_value(gen, insn->src_reg));
 	}
 }
 

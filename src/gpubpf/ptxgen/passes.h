@@ -39,12 +39,16 @@ int gt_ptxgen_write_slot(struct gt_ptxgen_slot *slots, int64_t offset, unsigned 
 struct gt_ptxgen_range_row {
 	uint64_t max[GT_BPF_REGISTERS]; /* unsigned; the verifier's facts may say less */
 	uint64_t key_max;               /* calls: of the key of 4 bytes at r2 */
+	uint16_t known;                 /* bit n: r<n> is max[n] */
+	uint8_t source;                 /* stores: the context field in the stored register */
 };
 
 struct gt_ptxgen_ranges {
 	struct gt_ptxgen_range_row *rows;
 	/* Where the analysis is. */
 	uint64_t max[GT_BPF_REGISTERS];
+	uint16_t known;
+	uint8_t sources[GT_BPF_REGISTERS]; /* context fields they hold; GT_SOURCE_NONE: none */
 	struct gt_ptxgen_slot slots[GT_PTXGEN_STACK_SLOTS];
 	uint64_t slot_max[GT_PTXGEN_STACK_SLOTS];
 };
@@ -71,6 +75,13 @@ uint64_t gt_ptxgen_max_after(const struct gt_ptxgen *gen, uint32_t last, unsigne
 uint64_t gt_ptxgen_max_result(const struct gt_ptxgen *gen, const struct bpf_insn *insn);
 /* The same of the key of 4 bytes of the call at gen->at. */
 uint64_t gt_ptxgen_max_key(const struct gt_ptxgen *gen);
+/* Whether a register is a constant before gen->at. */
+bool gt_ptxgen_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret_number);
+/*
+ * The context field that the store at gen->at stores, if it is one that a thread can read again at
+ * no cost but does not keep in a constant bank: its indices. GT_SOURCE_NONE: another value.
+ */
+enum gt_context_source gt_ptxgen_stored_source(const struct gt_ptxgen *gen);
 /* The constant that a jump compares with, where it is known. */
 bool gt_ptxgen_known_right(const struct gt_ptxgen *gen, const struct bpf_insn *insn,
 			   uint64_t *ret_number);

@@ -90,6 +90,9 @@ static void print_banked(struct printer *printer, struct gt_ptxgen_value value)
 	case GT_PTXGEN_GROUP:
 		print_name(printer, "group");
 		break;
+	case GT_PTXGEN_BELOW:
+		print_name(printer, "below");
+		break;
 	case GT_PTXGEN_FIRST:
 		print_name(printer, "first");
 		break;

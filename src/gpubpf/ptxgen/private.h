@@ -65,7 +65,9 @@ struct gt_ptxgen {
 	struct gt_translation *translation;
 	bool generic;
 	enum gt_ptxgen_lanes lanes;
-	bool by_leader; /* GT_PTXGEN_ALL: the leader alone executes the code being emitted */
+	bool by_leader;        /* GT_PTXGEN_ALL: the leader alone executes the code being emitted */
+	bool reads_first;      /* the leader must be found by its number */
+	size_t leader_rows[3]; /* of the list: the code that finds the leader, in two variants */
 	struct gt_ptxgen_stack *stacks; /* by function */
 	uint32_t *targets;              /* by instruction: the jumps that need its label */
 	struct gt_ptxgen_if_conversion if_conversion;
@@ -238,6 +240,16 @@ void gt_ptxgen_begin_group(struct gt_ptxgen *gen);
 bool gt_ptxgen_needs_leader(struct gt_ptxgen *gen, const struct bpf_insn *insn, int *ret_result);
 struct gt_ptxgen_value gt_ptxgen_begin_leader(struct gt_ptxgen *gen);
 void gt_ptxgen_end_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value over, int result);
+/* At the end of a program. */
+void gt_ptxgen_end_group(struct gt_ptxgen *gen);
+/* The number of the lane that leads the group. */
+struct gt_ptxgen_value gt_ptxgen_first_lane(struct gt_ptxgen *gen);
+/*
+ * A .b64 with the register's value in the leader, which executes the code being emitted alone, for
+ * an addition. ptxas does not see that it is a constant there, or that one lane alone is the
+ * leader: it would add it up over the warp again before one lane adds the sum.
+ */
+struct gt_ptxgen_value gt_ptxgen_vary(struct gt_ptxgen *gen, unsigned number);
 /* GT_PTXGEN_ALL: a fresh register with the leader's value. */
 struct gt_ptxgen_value gt_ptxgen_of_leader(struct gt_ptxgen *gen, struct gt_ptxgen_value value);
 /* The helper warp_lane_value. */

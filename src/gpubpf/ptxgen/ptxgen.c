@@ -211,6 +211,8 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 		gt_ptxgen_clear_unset(gen, 0, UINT_MAX);
 	}
 	emit_insns(gen);
+	if (!frame.caller)
+		gt_ptxgen_end_group(gen);
 	gt_ptxgen_append(gen, &(struct gt_ptxgen_row){.kind = GT_PTXGEN_FRAME_END});
 	gen->frame = frame.caller;
 	return gen->error;
@@ -245,8 +247,9 @@ static void print_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 					 gen->prefix, classes[i].kind, gen->list.temporaries[i]);
 	gt_strbuf_printf(text, "\t.reg .b64 %sr<6>;\n", gen->prefix);
 	if (gen->lanes != GT_PTXGEN_EACH)
-		gt_strbuf_printf(text, "\t.reg .b32 %sgroup, %sfirst;\n\t.reg .pred %sleader;\n",
-				 gen->prefix, gen->prefix, gen->prefix);
+		gt_strbuf_printf(text,
+				 "\t.reg .b32 %sgroup, %sfirst, %sbelow;\n\t.reg .pred %sleader;\n",
+				 gen->prefix, gen->prefix, gen->prefix, gen->prefix);
 	gen->translation->stack_bytes = gen->stack_bytes;
 	if (gen->stack_bytes && !gen->options->stack_outside)
 		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,

@@ -12,6 +12,8 @@ void gt_ptxgen_forget_ranges(struct gt_ptxgen *gen)
 {
 	memset(gen->ranges.max, 0xff, sizeof(gen->ranges.max));
 	memset(gen->ranges.slots, 0, sizeof(gen->ranges.slots));
+	memset(gen->ranges.sources, GT_SOURCE_NONE, sizeof(gen->ranges.sources));
+	gen->ranges.known = 0;
 }
 
 static uint64_t all_ones(unsigned bits)
@@ -55,6 +57,19 @@ uint64_t gt_ptxgen_max(const struct gt_ptxgen *gen, unsigned number)
 uint64_t gt_ptxgen_max_key(const struct gt_ptxgen *gen)
 {
 	return gen->ranges.rows[gen->at].key_max;
+}
+
+bool gt_ptxgen_known(const struct gt_ptxgen *gen, unsigned number, uint64_t *ret_number)
+{
+	const struct gt_ptxgen_range_row *row = &gen->ranges.rows[gen->at];
+
+	*ret_number = row->max[number];
+	return row->known >> number & 1;
+}
+
+enum gt_context_source gt_ptxgen_stored_source(const struct gt_ptxgen *gen)
+{
+	return (enum gt_context_source)gen->ranges.rows[gen->at].source;
 }
 
 /* The largest result of an operation of `bits` bits. */
@@ -194,6 +209,8 @@ void gt_ptxgen_record_ranges(struct gt_ptxgen *gen)
 	struct gt_ptxgen_range_row *row = &gen->ranges.rows[gen->at];
 
 	memcpy(row->max, gen->ranges.max, sizeof(row->max));
+	row->known = gen->ranges.known;
+	row->source = gen->ranges.sources[gt_ptxgen_insn(gen)->src_reg];
 	if (gt_ptxgen_insn(gen)->code == (BPF_JMP | BPF_CALL))
 		row->key_max = max_of_memory(gen, 2, 0, 4);
 }
@@ -229,6 +246,24 @@ static void follow_store(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	write_memory(gen, insn->dst_reg, insn->off, width, max);
 }
 
+/* The largest result of a helper. */
+static uint64_t max_of_helper(uint32_t number)
+{
+	switch (number) {
+	case GT_HELPER_warp_distinct:
+	case GT_HELPER_warp_bank_passes:
+		return 32;
+	case GT_HELPER_get_lane_id:
+		return 31;
+	case GT_HELPER_get_prandom_u32:
+	case GT_HELPER_warp_active_mask:
+	case GT_HELPER_warp_ballot:
+		return UINT32_MAX;
+	default:
+		return UINT64_MAX;
+	}
+}
+
 static void follow_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
@@ -238,14 +273,79 @@ static void follow_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 		return;
 	}
 	memset(gen->ranges.max, 0xff, 6 * sizeof(gen->ranges.max[0]));
+	gen->ranges.max[0] = max_of_helper((uint32_t)insn->imm);
 	for (unsigned i = 0; helper && i < GT_HELPER_ARGUMENTS; i++)
 		if (helper->arguments[i] == GT_ARG_RESULT_U64)
 			write_memory(gen, i + 1, 0, 8, UINT64_MAX);
 }
 
+/* The context field that a load reads, if it is an index of the thread or its block. */
+static uint8_t loaded_source(const struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	const struct gt_register_fact *fact = gt_ptxgen_fact(gen, insn->src_reg);
+	unsigned width = gt_bpf_access_size(insn);
+	struct gt_context_load load;
+
+	if (fact->type != GT_REG_CONTEXT || !gen->job->section || width != 4 ||
+	    BPF_MODE(insn->code) == BPF_MEMSX ||
+	    gt_context_find(gen->job->section, (uint32_t)(fact->min + insn->off), width, &load) ||
+	    load.field->size != width || load.field->source > GT_SOURCE_BLOCK_Z)
+		return GT_SOURCE_NONE;
+	return (uint8_t)load.field->source;
+}
+
+/* Which registers are constants after an instruction. */
+static void follow_constants(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	unsigned class = BPF_CLASS(insn->code);
+	uint16_t *known = &gen->ranges.known, bit = (uint16_t)(1u << insn->dst_reg);
+	bool moves = gt_ptxgen_is_alu(insn) && BPF_OP(insn->code) == BPF_MOV && !insn->off;
+	bool from_known = (*known >> insn->src_reg & 1) &&
+			  (class == BPF_ALU64 || gen->ranges.max[insn->src_reg] <= UINT32_MAX);
+
+	if (moves && (BPF_SRC(insn->code) == BPF_K || from_known))
+		*known |= bit;
+	else if (gt_ptxgen_is_alu(insn) || class == BPF_LDX || class == BPF_LD)
+		*known &= (uint16_t)~bit;
+	else if (class == BPF_STX && BPF_MODE(insn->code) == BPF_ATOMIC)
+		*known &= (uint16_t) ~(1u | 1u << insn->src_reg);
+	else if ((class == BPF_JMP || class == BPF_JMP32) && BPF_OP(insn->code) == BPF_CALL)
+		*known &= (uint16_t)~0x3fu;
+}
+
+/* Which registers hold context fields after an instruction. */
+static void follow_sources(struct gt_ptxgen *gen, const struct bpf_insn *insn)
+{
+	uint8_t *sources = gen->ranges.sources;
+	bool moves = BPF_OP(insn->code) == BPF_MOV && BPF_SRC(insn->code) == BPF_X && !insn->off;
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		sources[insn->dst_reg] = moves ? sources[insn->src_reg] : GT_SOURCE_NONE;
+		return;
+	case BPF_LDX:
+		sources[insn->dst_reg] = loaded_source(gen, insn);
+		return;
+	case BPF_LD:
+		sources[insn->dst_reg] = GT_SOURCE_NONE;
+		return;
+	case BPF_STX:
+		if (BPF_MODE(insn->code) == BPF_ATOMIC)
+			sources[0] = sources[insn->src_reg] = GT_SOURCE_NONE;
+		return;
+	default:
+		if (BPF_OP(insn->code) == BPF_CALL)
+			memset(sources, GT_SOURCE_NONE, 6);
+	}
+}
+
 void gt_ptxgen_follow_ranges(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	uint64_t *max = &gen->ranges.max[insn->dst_reg];
+
+	follow_constants(gen, insn);
+	follow_sources(gen, insn);
 
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
@@ -276,9 +376,11 @@ void gt_ptxgen_follow_ranges(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 
 void gt_ptxgen_leave_region_ranges(struct gt_ptxgen *gen, unsigned written)
 {
+	gen->ranges.known = 0;
 	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
 		uint64_t *max = &gen->ranges.max[i], taken = gt_ptxgen_max_taken(gen, i);
 
+		gen->ranges.sources[i] = GT_SOURCE_NONE;
 		if (!(written >> i & 1))
 			*max = gen->ranges.rows[gen->at].max[i];
 		else if (*max < taken)

@@ -407,6 +407,61 @@ TEST("the thread index is that of the leader where all lanes of a group run a pr
 			       "exit");
 }
 
+/* r6 is the thread index, r7 the address of a record of 16 bytes. */
+#define STORE_INDEX(between)                                                                       \
+	"ldxw r6, [r1+0]\nldxw r8, [r1+12]\nldmap r1, 1\nmov r2, 16\nmov r3, 0\ncall 131\n"        \
+	"jeq r0, 0, out\nmov r7, r0\n" between                                                     \
+	"\nstxw [r7+0], r6\nstxw [r7+4], r8\nstxdw [r7+8], r6\nldxw r6, [r7+0]\n"                  \
+	"ldxdw r8, [r7+8]\nlsh r8, 32\nor r6, r8\nmov r1, r7\nmov r2, 0\ncall 132\n"               \
+	"mov r0, r6\nexit\nout:\nmov r0, 1\nexit"
+
+TEST("an index that is stored is the register's, whatever was calculated since it was loaded")
+{
+	static const char *const programs[] = {
+		STORE_INDEX(""),
+		STORE_INDEX("mov r9, r6\nadd r6, 1\nmov r6, r9"),
+		STORE_INDEX("add r6, 1"),
+		STORE_INDEX("mov32 r6, r8"),
+		STORE_INDEX("mov r9, r8\nmov r8, r6\nmov r6, r9"),
+		STORE_INDEX("mov r6, 0x55"),
+		STORE_INDEX("lddw r6, 0x5500000033"),
+		STORE_INDEX("movsx8 r6, r6"),
+		STORE_INDEX("jgt r6, 7, go\nmov r6, 3\ngo:"),
+		STORE_INDEX(
+			"jgt r6, 7, go\nmov r6, 3\nmov r9, 1\nmul r9, 5\nmul r9, 7\nadd r6, r9\n"
+			"add r6, r9\ngo:"),
+		STORE_INDEX("stxdw [r10-8], r6\nlock add [r10-8], r6\nldxw r6, [r10-8]"),
+		STORE_INDEX("stxdw [r10-8], r8\nlock fetch_add [r10-8], r6"),
+	};
+
+	for (size_t i = 0; i < gt_countof(programs); i++)
+		check("gpu/exit/*", programs[i]);
+}
+
+TEST("distinct values of lanes are counted without the bits of any shift")
+{
+	static const char *const shifts[] = {
+		"mov r2, 0",
+		"mov r2, 3",
+		"mov r2, 63",
+		"mov r2, 64",
+		"mov r2, -1",
+		"lddw r3, 0x500000001\nmov32 r2, r3",
+		"mov r3, 2\nmov r2, r3\nadd r2, 1",
+		"mov r2, 1\nldxw r3, [r1+24]\njgt r3, 0, go\nmov r2, 4\nmul r2, 1\nadd r2, 1\ngo:",
+	};
+
+	for (size_t i = 0; i < gt_countof(shifts); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "%s\nmov r1, 0\ncall 540\nmov r6, r0\nstxw [r10-4], r0\nldmap r1, 0\n"
+			 "mov r2, r10\nadd r2, -4\nmov r3, 1\ncall 531\nmov r0, r6\nexit",
+			 shifts[i]);
+		check("gpu/load.warp", text);
+	}
+}
+
 TEST("all threads can add to a map that the host shares")
 {
 	check_in_order("gpu/entry/*", "stw [r10-4], 3\n"
