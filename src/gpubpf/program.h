@@ -50,6 +50,7 @@ struct gt_bpf_map {
 	uint32_t type; /* BPF_MAP_TYPE_…, or 1501 and up (src/gpubpf/map/types.def) */
 	uint32_t key_size, value_size, max_entries, flags;
 	bool read_only;                /* for programs: .rodata, or BPF_F_RDONLY_PROG */
+	bool write_only;               /* for programs: BPF_F_WRONLY_PROG */
 	bool constant;                 /* read only and frozen: loads of it give known values */
 	bool host_only;                /* no GPU program uses it, or can use it: see `problem` */
 	bool internal;                 /* made by gputap: not shown */

@@ -216,3 +216,27 @@ verify_hex() {
 	expect_status 2
 	expect_error "gputap: $program: this object is for big-endian eBPF: compile it with 'clang -target bpfel'"
 }
+
+@test "verify knows the maps that programs may only read, or only write" {
+	local map='struct { __attribute__((aligned(8))) int (*type)[2]; int *key; long *value;
+		int (*max_entries)[1]; int (*map_flags)[FLAGS]; } m SEC(".maps");'
+	local key='int key = 0; volatile long *value = lookup(&m, &key); if (!value) return 0;'
+	object "${map/FLAGS/256}
+		SEC(\"gpu/load\") int writes(void *context) { $key *value = 1; return 0; }
+		SEC(\"gpu/load\") int reads(void *context) { $key return *value; }"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line '^writes \(gpu/load\): safe; '
+	expect_output_line '^reads \(gpu/load\): rejected: .*: read from map forbidden, value_size=8 off=0 size=8$'
+	object "${map/FLAGS/128}
+		SEC(\"gpu/load\") int writes(void *context) { $key *value = 1; return 0; }
+		SEC(\"gpu/load\") int reads(void *context) { $key return *value; }"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^writes \(gpu/load\): rejected: .*: write into map forbidden, value_size=8 off=0 size=8$'
+	expect_output_line '^reads \(gpu/load\): safe; '
+	object "${map/FLAGS/384}
+		SEC(\"gpu/load\") int writes(void *context) { $key *value = 1; return 0; }"
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line "map 'm': BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG exclude each other$"
+}

@@ -53,7 +53,9 @@ static inline int kernel_map(const struct gt_bpf_map *map)
 		.key_size = map->key_size,
 		.value_size = map->value_size,
 		.max_entries = map->max_entries,
-		.map_flags = map->read_only ? BPF_F_RDONLY_PROG : 0,
+		.map_flags = map->read_only    ? BPF_F_RDONLY_PROG
+			     : map->write_only ? BPF_F_WRONLY_PROG
+					       : 0,
 	};
 	uint32_t key = 0;
 	int fd = kernel_call(BPF_MAP_CREATE, &request);

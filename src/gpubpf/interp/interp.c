@@ -68,7 +68,8 @@ static void *find_memory(struct gt_interp_machine *machine, uint64_t address, ui
 	    region - GT_REGION_MAPS < options->object->map_count) {
 		unsigned number = (unsigned)region - GT_REGION_MAPS;
 
-		if ((write && options->object->maps[number].read_only) ||
+		if ((write ? options->object->maps[number].read_only
+			   : options->object->maps[number].write_only) ||
 		    !is_in_map(machine, number, offset, size))
 			return NULL;
 		return (uint8_t *)options->map_memory[number] + offset;

@@ -66,6 +66,8 @@ static const char *check_declaration(const struct gt_bpf_map *map,
 		return NULL;
 	if (!map->max_entries)
 		return "max_entries is 0";
+	if (map->read_only && map->write_only)
+		return "BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG exclude each other";
 	if (gt_bpf_map_is_thread_ring(map))
 		return map->value_size > 1u << 24 || gt_bpf_map_thread_ring_bytes(map) > 1u << 30
 			       ? "the records of one thread need more than 2^30 bytes"

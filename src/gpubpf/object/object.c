@@ -118,6 +118,7 @@ static int read_map(struct gt_object_reader *reader, const struct bpf_map *sourc
 	map->max_entries = bpf_map__max_entries(source);
 	map->flags = bpf_map__map_flags(source);
 	map->read_only = map->flags & BPF_F_RDONLY_PROG;
+	map->write_only = map->flags & BPF_F_WRONLY_PROG;
 	map->constant = map->read_only && bpf_map__is_internal(source);
 	initial = bpf_map__initial_value((struct bpf_map *)source, &size);
 	if (initial && size) {

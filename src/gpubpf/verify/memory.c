@@ -100,11 +100,12 @@ static int check_map_access(struct gt_verifier *verifier, const struct gt_access
 				 "write into map forbidden: map '%s' is on the host, and a lookup "
 				 "returns a copy; use bpf_map_update_elem or bpf_map_add",
 				 map->name);
-	if ((access & GT_ACCESS_WRITE) && map->read_only)
-		return gt_reject(verifier,
-				 "write into map forbidden, value_size=%u off=%" PRId64
-				 " size=%" PRIu64,
-				 map->value_size, range->min, range->size);
+	if (((access & GT_ACCESS_READ) && map->write_only) ||
+	    ((access & GT_ACCESS_WRITE) && map->read_only))
+		return gt_reject(
+			verifier, "%s map forbidden, value_size=%u off=%" PRId64 " size=%" PRIu64,
+			(access & GT_ACCESS_READ) && map->write_only ? "read from" : "write into",
+			map->value_size, range->min, range->size);
 	return check_bounds(verifier, range, map->value_size, "map value", "value_size");
 }
 

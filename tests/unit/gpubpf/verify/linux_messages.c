@@ -39,6 +39,18 @@ static struct gt_bpf_map maps[] = {
 	 .value_size = 16,
 	 .max_entries = 2,
 	 .read_only = true},
+	{.name = "output",
+	 .type = 2,
+	 .key_size = 4,
+	 .value_size = 16,
+	 .max_entries = 1,
+	 .write_only = true},
+	{.name = "counts",
+	 .type = 1,
+	 .key_size = 8,
+	 .value_size = 16,
+	 .max_entries = 4,
+	 .write_only = true},
 };
 
 static const struct {
