@@ -94,6 +94,7 @@ enum sg_flag {
 	SG_FLAG_RELU = 1 << 16,
 	SG_FLAG_XORSIGN = 1 << 17,
 	SG_FLAG_SPIN_SLOW = 1 << 18, /* as SPIN, less likely */
+	SG_FLAG_SHARED = 1 << 19,    /* the address is in shared memory (mbarriers) */
 	SG_FLAG_MODES = SG_FLAG_RZ | SG_FLAG_RM | SG_FLAG_RP | SG_FLAG_FTZ | SG_FLAG_SAT |
 			SG_FLAG_NAN | SG_FLAG_ABS | SG_FLAG_RELU | SG_FLAG_XORSIGN,
 };

@@ -110,8 +110,10 @@ enum sg_stop {
 struct sg_park {
 	const uint64_t *word; /* in the block's shared memory; NULL: the warp is not parked */
 	uint64_t mask, value;
-	uint32_t turns; /* that it was skipped */
-	bool is_over;   /* the instruction that parked the warp completes now */
+	const struct sg_instruction *at; /* the instruction that parked the warp; NULL: none */
+	uint32_t lanes;                  /* that execute it */
+	uint32_t turns;                  /* that it was skipped */
+	bool is_over; /* the instruction completes now, although the word has not changed */
 };
 
 struct sg_warp {
@@ -374,6 +376,12 @@ uint64_t sg_warp_pointer(struct sg_warp *warp, uint32_t lane, uint64_t address, 
 /* Resolve addresses lane by lane; an invalid access is a fault. */
 sg_resolve sg_resolve_slow, sg_resolve_shared_slow, sg_resolve_local, sg_resolve_parameter,
 	sg_resolve_generic;
+
+/* Returns the number of lanes; mostly all, and popcount is a function without SSE4.2. */
+static inline uint32_t sg_lane_count(uint32_t lanes)
+{
+	return lanes == SG_FULL ? SG_WARP_SIZE : (uint32_t)__builtin_popcount(lanes);
+}
 
 /* Returns whether only the thread that runs the block can access that memory. */
 static inline bool sg_is_private(const struct sg_warp *warp, uint64_t address)

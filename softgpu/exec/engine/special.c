@@ -181,6 +181,9 @@ static void set_all(char *slot, uint32_t width, uint64_t value)
 	if (width == 4) {
 		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 			((uint32_t *)(void *)slot)[lane] = (uint32_t)value;
+	} else if (width == 8) {
+		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
+			((uint64_t *)(void *)slot)[lane] = value;
 	} else {
 		for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
 			set_lane(slot, width, lane, value);
@@ -259,6 +262,10 @@ const struct sg_instruction *sg_run_special(struct sg_warp *warp, const struct s
 {
 	uint64_t value = changing_value(warp, at->selector);
 
+	if (warp->exec == SG_FULL) {
+		set_all(warp->frame + at->d, at->size, value);
+		return at + 1;
+	}
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1)
 		set_lane(warp->frame + at->d, at->size, (uint32_t)__builtin_ctz(lanes), value);
 	return at + 1;

@@ -20,7 +20,7 @@ void sg_warp_count(struct sg_warp *warp)
 {
 	uint64_t now = warp->issued - warp->pseudo;
 
-	warp->lane_instructions += (now - warp->counted) * (uint64_t)__builtin_popcount(warp->mask);
+	warp->lane_instructions += (now - warp->counted) * sg_lane_count(warp->mask);
 	warp->counted = now;
 }
 
@@ -249,6 +249,8 @@ const struct sg_instruction *sg_warp_park(struct sg_warp *warp, const struct sg_
 	warp->park = (struct sg_park){
 		.word = word,
 		.mask = mask,
+		.at = at,
+		.lanes = warp->exec,
 		.value = __atomic_load_n(word, __ATOMIC_RELAXED) & mask,
 	};
 	warp->spinning = true;

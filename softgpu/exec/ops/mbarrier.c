@@ -122,21 +122,33 @@ static uint64_t operand_of(const struct sg_warp *warp, const struct sg_instructi
 					     : value.bits;
 }
 
+/* Of a warp's 64-bit values: one register of SSE2. */
+typedef uint64_t two_lanes __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* Returns the bits in which the values of the lanes differ. */
+static uint64_t differences(const uint64_t *values)
+{
+	const two_lanes *lanes = (const two_lanes *)(const void *)values;
+	two_lanes first = {values[0], values[0]}, sum = {0};
+
+	for (uint32_t i = 0; i < SG_WARP_SIZE / 2; i++)
+		sum |= lanes[i] ^ first;
+	return sum[0] | sum[1];
+}
+
 /* Whether the operands of all active lanes are the same. */
 static bool is_common_operand(const struct sg_warp *warp, const struct sg_instruction *at)
 {
 	uint64_t operand = operand_of(warp, at, (uint32_t)__builtin_ctz(warp->exec));
 	const uint32_t *narrow = (const uint32_t *)(const void *)(warp->frame + at->b);
-	const uint64_t *wide = (const uint64_t *)(const void *)narrow;
 	uint64_t differs = 0;
 
-	if (warp->exec == SG_FULL) {
-		for (uint32_t lane = 0; at->space == 4 && lane < SG_WARP_SIZE; lane++)
-			differs |= narrow[lane] ^ narrow[0];
-		for (uint32_t lane = 0; at->space == 8 && lane < SG_WARP_SIZE; lane++)
-			differs |= wide[lane] ^ wide[0];
+	if (warp->exec == SG_FULL && at->space == 8) {
+		differs = differences((const uint64_t *)(const void *)narrow);
 		return !(at->selector == MBARRIER_TEST ? differs >> 63 : differs);
 	}
+	if (warp->exec == SG_FULL)
+		return !memcmp(narrow, narrow + 1, (SG_WARP_SIZE - 1) * sizeof(*narrow));
 	for (uint32_t lanes = warp->exec & (warp->exec - 1); lanes; lanes &= lanes - 1)
 		if (operand_of(warp, at, (uint32_t)__builtin_ctz(lanes)) != operand)
 			return false;
@@ -148,12 +160,34 @@ static union mbarrier *find_common_object(const struct sg_warp *warp,
 					  const struct sg_instruction *at,
 					  const struct sg_access *access)
 {
-	uint64_t first = access->address[__builtin_ctz(warp->exec)], differs = 0;
-
 	/* Inactive lanes have the address of an active one. */
-	for (uint32_t lane = 0; lane < SG_WARP_SIZE; lane++)
-		differs |= access->address[lane] ^ first;
-	return differs || !is_common_operand(warp, at) ? NULL : (union mbarrier *)(uintptr_t)first;
+	bool is_common = access->pattern == SG_PATTERN_UNIFORM || !differences(access->address);
+
+	return is_common && is_common_operand(warp, at)
+		       ? (union mbarrier *)(uintptr_t)access->address[0]
+		       : NULL;
+}
+
+/*
+ * The object of a full warp at one 32-bit address in shared memory, without translating the address
+ * of each lane; NULL: not as simple as that.
+ */
+static union mbarrier *find_shared_object(const struct sg_warp *warp,
+					  const struct sg_instruction *at)
+{
+	const uint32_t *address = (const uint32_t *)(const void *)(warp->frame + at->a);
+	const uint32_t simple = SG_FLAG_SHARED | SG_FLAG_NARROW;
+	uint32_t offset;
+
+	if (warp->exec != SG_FULL || (at->flags & simple) != simple || at->a == SG_NO_SLOT ||
+	    memcmp(address, address + 1, (SG_WARP_SIZE - 1) * sizeof(*address)) != 0)
+		return NULL;
+	offset = address[0] + (uint32_t)at->immediate;
+	if (offset % sizeof(union mbarrier) || warp->grid->shared_size < sizeof(union mbarrier) ||
+	    offset > warp->grid->shared_size - sizeof(union mbarrier) ||
+	    !is_common_operand(warp, at))
+		return NULL;
+	return (union mbarrier *)(void *)(warp->block->shared + offset);
 }
 
 /* Replace `before`, unless another block of the cluster was faster; then it is read again. */
@@ -167,6 +201,25 @@ static bool replace(const struct sg_warp *warp, union mbarrier *object, union mb
 	return true;
 }
 
+/* Writes the state before the arrival of each active lane: each finds `count` fewer pending. */
+static void write_states(const struct sg_warp *warp, union mbarrier before, uint64_t count,
+			 uint64_t *states)
+{
+	two_lanes *two = (two_lanes *)(void *)states;
+	two_lanes next = {before.bits, before.bits - count}, step = {2 * count, 2 * count};
+
+	/* The count of pending arrivals is in the lowest bits, and as large as their sum. */
+	if (warp->exec == SG_FULL) {
+		for (uint32_t i = 0; i < SG_WARP_SIZE / 2; i++, next -= step)
+			two[i] = next;
+		return;
+	}
+	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
+		states[__builtin_ctz(lanes)] = before.bits;
+		before.bits -= count;
+	}
+}
+
 /*
  * The arrivals of all active lanes at once, each with the state before its own. False: they do not
  * all belong to this phase.
@@ -175,7 +228,7 @@ static bool arrive_together(const struct sg_warp *warp, union mbarrier *object, 
 			    uint64_t *states)
 {
 	union mbarrier before = {.bits = __atomic_load_n(&object->bits, __ATOMIC_ACQUIRE)}, after;
-	uint64_t total = count * (uint32_t)__builtin_popcount(warp->exec);
+	uint64_t total = count * sg_lane_count(warp->exec);
 
 	do {
 		if (count > UINT32_MAX || before.pending < total)
@@ -183,10 +236,7 @@ static bool arrive_together(const struct sg_warp *warp, union mbarrier *object, 
 		after = before;
 		arrive(&after, (uint32_t)total);
 	} while (!replace(warp, object, &before, after));
-	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
-		states[__builtin_ctz(lanes)] = before.bits;
-		before.pending -= (uint32_t)count & 0xfffff;
-	}
+	write_states(warp, before, count, states);
 	return true;
 }
 
@@ -200,6 +250,18 @@ static const struct sg_instruction *complete_test(struct sg_warp *warp,
 	return at + 1;
 }
 
+/*
+ * Whether the instruction parked these lanes before and the phase has changed since then: they
+ * waited for its completion.
+ */
+static bool is_wait_complete(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	bool is_parked = warp->park.at == at && warp->park.lanes == warp->exec;
+
+	warp->park.at = NULL;
+	return is_parked && !warp->park.is_over;
+}
+
 /* selector: enum mbarrier_operation; b: a slot of `space` bytes; d: state, or e: a predicate. */
 static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 						 const struct sg_instruction *at)
@@ -207,12 +269,17 @@ static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 	enum mbarrier_operation operation = (enum mbarrier_operation)at->selector;
 	uint64_t *states = (uint64_t *)(void *)(warp->frame + at->d);
 	uint32_t answers = 0, first = (uint32_t)__builtin_ctz(warp->exec);
-	union mbarrier *object;
+	union mbarrier *object = NULL;
 	struct sg_access access;
 
-	if (!at->resolve(warp, at, &access))
+	if (warp->park.at && is_wait_complete(warp, at))
+		return complete_test(warp, at, warp->exec);
+	if (is_test(operation) || operation == MBARRIER_ARRIVE)
+		object = find_shared_object(warp, at);
+	if (!object && !at->resolve(warp, at, &access))
 		return NULL;
-	object = find_common_object(warp, at, &access);
+	if (!object)
+		object = find_common_object(warp, at, &access);
 	if (object && is_test(operation)) {
 		if (operate(object, operation, operand_of(warp, at, first)))
 			return complete_test(warp, at, warp->exec);
@@ -221,9 +288,12 @@ static const struct sg_instruction *run_mbarrier(struct sg_warp *warp,
 					      ((union mbarrier){.phase = 1}).bits)
 			       : complete_test(warp, at, 0);
 	}
-	if (object && operation == MBARRIER_ARRIVE &&
-	    arrive_together(warp, object, operand_of(warp, at, first), states))
-		return at + 1;
+	if (object && operation == MBARRIER_ARRIVE) {
+		if (arrive_together(warp, object, operand_of(warp, at, first), states))
+			return at + 1;
+		if (!at->resolve(warp, at, &access))
+			return NULL;
+	}
 	for (uint32_t lanes = warp->exec; lanes; lanes &= lanes - 1) {
 		uint32_t lane = (uint32_t)__builtin_ctz(lanes);
 		uint64_t result = operate((union mbarrier *)(uintptr_t)access.address[lane],
@@ -325,6 +395,8 @@ static int emit_operation(struct sg_decoder *decoder, enum mbarrier_operation op
 	step->size = 8;
 	step->count = 1;
 	step->selector = (uint8_t)operation;
+	if (is_shared)
+		step->flags |= SG_FLAG_SHARED;
 	step->space = operation == MBARRIER_TEST ? 8 : 4;
 	error = sg_decode_access(decoder, step, is_shared ? GT_PTX_SPACE_SHARED : GT_PTX_SPACE_NONE,
 				 address);
