@@ -13,6 +13,7 @@
 #include "launch/gpu.h"
 #include "probe/api/multi_link.h"
 #include "probe/api/watch.h"
+#include "probe/hold/hold.h"
 #include "probe/load.h"
 #include "probe/source.h"
 
@@ -141,6 +142,22 @@ static enum doctor_verdict examine_watch(struct gt_strbuf *text)
 	return WORSE;
 }
 
+static enum doctor_verdict examine_hold(struct gt_strbuf *text)
+{
+	struct gt_diag diag = {0};
+
+	if (!gt_hold_check(&diag)) {
+		gt_strbuf_puts(text, "libraries that a command opens later are traced from their "
+				     "first call (seccomp)");
+		return FINE;
+	}
+	gt_strbuf_printf(text,
+			 "%s: the first calls into libraries that a command opens later may "
+			 "be missed, which the totals say",
+			 diag.text);
+	return WORSE;
+}
+
 static enum doctor_verdict examine_nvidia(struct gt_strbuf *text)
 {
 	bool there = gt_gpu_has_nvidia();
@@ -167,7 +184,8 @@ static const struct examination examinations[] = {
 	{"kernel", examine_kernel},         {"BTF", examine_btf},
 	{"privileges", examine_privileges}, {"BPF", examine_bpf},
 	{"uprobe_multi", examine_multi},    {"library watch", examine_watch},
-	{"NVIDIA driver", examine_nvidia},  {"software GPU", examine_softgpu},
+	{"library hold", examine_hold},     {"NVIDIA driver", examine_nvidia},
+	{"software GPU", examine_softgpu},
 };
 
 static void print_examination(struct gt_json *json, const char *name, enum doctor_verdict verdict,

@@ -97,6 +97,15 @@ static int flush(void *opaque)
 	return running->run->flush(running->run->context);
 }
 
+static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
+{
+	gt_auto_strbuf gaps = GT_STRBUF_INIT;
+
+	gt_put_gaps(&gaps, names);
+	if (gaps.length)
+		gt_strbuf_printf(text, "; %s", gt_strbuf_string(&gaps));
+}
+
 /* `narrowed`: only some calls of a capture; the losses are nevertheless those of all. */
 static void print_totals(const struct gt_names *names, bool narrowed)
 {
@@ -107,6 +116,8 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 		gt_cli_error("the capture is truncated: it has no totals");
 		return;
 	}
+	if (gt_names_is_incomplete(names))
+		gt_strbuf_puts(&text, "incomplete: ");
 	gt_strbuf_printf(&text,
 			 "%" PRIu64 " call%s: %" PRIu64 " complete, %" PRIu64
 			 " unfinished, %" PRIu64 " lost",
@@ -129,6 +140,7 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 	if (account->lost || account->entries_lost || account->others_lost)
 		gt_strbuf_puts(&text, narrowed ? " (of all that was recorded)"
 					       : " (use a larger --ring-size)");
+	put_gaps(&text, names);
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
@@ -142,7 +154,7 @@ static int exit_status(int error, const struct gt_diag *diag)
 	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
 }
 
-/* Whether the output has printed the totals, and they have no losses. */
+/* Whether the output has printed the totals and the gaps, and nothing is lost. */
 static bool totals_were_printed(const struct gt_run *run, const struct gt_names *names)
 {
 	const struct gt_event_account *account = gt_names_account(names);

@@ -68,6 +68,15 @@ enum gt_stack_flags {
 	GT_STACK_UNWOUND = 2,   /* by .eh_frame; else by frame pointers */
 };
 
+/* struct gt_event_gap.reason */
+enum gt_gap_reason {
+	GT_GAP_MAPPED,     /* the file was mapped before its probes were attached */
+	GT_GAP_RUNNING,    /* the process ran, with the file mapped, before the session began */
+	GT_GAP_UNATTACHED, /* the file cannot be opened, or probes cannot be attached to it */
+	GT_GAP_UNWATCHED,  /* files that are mapped later are not seen */
+	GT_GAP_UNTRACED,   /* children of traced processes are not traced: too many at a time */
+};
+
 /* struct gt_event_context.flags */
 #define GT_CONTEXT_PRIMARY 1
 

@@ -30,7 +30,8 @@ static void run_child(int gate, int report, const char *path, char *const argume
 }
 
 int gt_child_make(const char *path, char *const arguments[], char *const environment[],
-		  struct gt_child *ret_child, struct gt_diag *diag)
+		  const struct gt_child_setup *setup, struct gt_child *ret_child,
+		  struct gt_diag *diag)
 {
 	int gate[2] = {-1, -1}, report[2] = {-1, -1};
 	struct gt_child child = GT_CHILD_NONE;
@@ -45,6 +46,8 @@ int gt_child_make(const char *path, char *const arguments[], char *const environ
 	child.pid = fork();
 	if (child.pid == 0) {
 		close(gate[1]);
+		if (setup && setup->run)
+			setup->run(setup->context);
 		run_child(gate[0], report[1], path, arguments, environment);
 	}
 	close(gate[0]);

@@ -17,12 +17,19 @@ struct gt_child {
 
 #define GT_CHILD_NONE ((struct gt_child){.pid = 0, .pidfd = -1, .gate = -1, .report = -1})
 
+/* What the child does before it waits at the gate; `run` may be NULL. */
+struct gt_child_setup {
+	void (*run)(void *context);
+	void *context;
+};
+
 /*
- * Fork a process that waits at the gate, then executes `path` with these arguments and this
- * environment, with no signal blocked. 0 or -Exxx.
+ * Fork a process that runs `setup` (NULL: nothing), waits at the gate, then executes `path` with
+ * these arguments and this environment, with no signal blocked. 0 or -Exxx.
  */
 int gt_child_make(const char *path, char *const arguments[], char *const environment[],
-		  struct gt_child *ret_child, struct gt_diag *diag);
+		  const struct gt_child_setup *setup, struct gt_child *ret_child,
+		  struct gt_diag *diag);
 /* Open the gate; returns once the command executes. -Exxx: it cannot be executed. */
 int gt_child_resume(struct gt_child *child, const char *path, struct gt_diag *diag);
 /* Close the descriptors. A child that still waits at the gate exits. */

@@ -235,6 +235,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	case GT_EVENT_library:
 		return learn(names->libraries, ((const struct gt_event_library *)event)->number,
 			     event, NULL);
+	case GT_EVENT_gap:
+		return gt_known_gaps_take(&names->gaps, event);
 	case GT_EVENT_clock:
 		names->wall = ((const struct gt_event_clock *)event)->realtime - event->time;
 		names->has_wall = true;

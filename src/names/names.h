@@ -12,6 +12,7 @@
 #include "api/kernels/arguments.h"
 #include "api/kernels/parameters.h"
 #include "base/clean.h"
+#include "base/json.h"
 #include "base/strbuf.h"
 #include "elf/symbolize.h"
 #include "event/event.h"
@@ -107,3 +108,29 @@ __u64 gt_names_wall_time(const struct gt_names *names, __u64 time);
 __u64 gt_names_start_time(const struct gt_names *names);
 /* The last account that passed, or NULL. */
 const struct gt_event_account *gt_names_account(const struct gt_names *names);
+
+/* What may be missing, since probes were not in place in time: a `gap` event. */
+struct gt_known_gap {
+	__u32 process; /* 0: not that of one */
+	enum gt_gap_reason reason;
+	__u64 start, end;    /* as in the event */
+	const char *name;    /* of the process; "": unknown */
+	const char *library; /* "": any */
+};
+
+/* The gaps so far, at most GT_MAX_GAPS of them; *ret_omitted is the number of further ones. */
+#define GT_MAX_GAPS 256
+const struct gt_known_gap *gt_names_gaps(const struct gt_names *names, size_t *ret_count,
+					 __u64 *ret_omitted);
+/*
+ * Whether calls or other events are missing, or may be: there are gaps, or the account has losses,
+ * or there is no account.
+ */
+bool gt_names_is_incomplete(const struct gt_names *names);
+/*
+ * Add the gaps in a few words: "calls may be missing of train (123), in 12 ms before the probes in
+ * libcudart.so.13 were attached". Nothing without gaps.
+ */
+void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names);
+/* Add the keys "incomplete", "gaps" and "gaps_omitted" to an object. */
+void gt_json_gaps(struct gt_json *json, const struct gt_names *names);

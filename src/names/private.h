@@ -7,6 +7,7 @@
 
 #include "api/layout.h"
 #include "base/hash.h"
+#include "base/vec.h"
 #include "elf/symbolize.h"
 #include "names/container.h"
 #include "names/devices.h"
@@ -52,6 +53,15 @@ struct known_stack {
 	__u64 addresses[];
 };
 
+struct gt_known_gaps {
+	GT_VEC(struct gt_known_gap) kept; /* with their texts */
+	__u64 omitted;
+};
+
+/* 0 or -ENOMEM. */
+int gt_known_gaps_take(struct gt_known_gaps *gaps, const struct gt_event *event);
+void gt_known_gaps_free(struct gt_known_gaps *gaps);
+
 #define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
 
 /* Keys of what is known by process and number. */
@@ -80,6 +90,7 @@ struct gt_names {
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account;
 	struct gt_event_account account;
+	struct gt_known_gaps gaps;
 };
 
 /* A name of this text, which the caller frees; NULL: no memory. */

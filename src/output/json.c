@@ -173,7 +173,8 @@ static void put_process(struct gt_json *json, const struct gt_names *names,
 		gt_json_null(json, "container");
 }
 
-static void put_account(struct gt_json *json, const struct gt_event_account *account)
+static void put_account(struct gt_json *json, const struct gt_names *names,
+			const struct gt_event_account *account)
 {
 	gt_json_string(json, "schema", "gputap.account.1");
 	gt_json_u64(json, "time", account->head.time);
@@ -186,6 +187,7 @@ static void put_account(struct gt_json *json, const struct gt_event_account *acc
 	gt_json_u64(json, "orphans", account->orphans);
 	gt_json_u64(json, "entries_lost", account->entries_lost);
 	gt_json_u64(json, "others_lost", account->others_lost);
+	gt_json_gaps(json, names);
 }
 
 static void put_note(struct gt_json *json, const struct gt_event *event)
@@ -215,7 +217,7 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 		break;
 	case GT_EVENT_account:
 		gt_json_object_begin(&json, NULL);
-		put_account(&json, (const void *)event);
+		put_account(&json, names, (const void *)event);
 		break;
 	case GT_EVENT_note:
 		gt_json_object_begin(&json, NULL);

@@ -13,6 +13,13 @@ const char *const gt_attach_methods[] = {
 	[GT_ATTACH_PERF + 1] = NULL,
 };
 
+const char *const gt_late_methods[] = {
+	[GT_LATE_AUTO] = "auto",
+	[GT_LATE_HOLD] = "hold",
+	[GT_LATE_WATCH] = "watch",
+	[GT_LATE_WATCH + 1] = NULL,
+};
+
 void gt_trace_options_resolve(struct gt_trace_options *options, bool callers)
 {
 	if (options->stack == GT_STACK_AUTO)

@@ -19,6 +19,7 @@
 #include "probe/options.h"
 
 struct gt_target;
+struct gt_hold;
 
 /* The environment of a source. Owned by the session, valid until the source is closed. */
 struct gt_host {
@@ -33,10 +34,17 @@ struct gt_host {
 	struct gt_event_queue *events; /* events from user space go there */
 	const struct gt_hash *named;   /* processes with a `process` event: process id -> any */
 	pid_t command;                 /* the process that the session started; 0: none */
+	struct gt_hold *hold;          /* of the command; NULL: none */
 };
 
 /* Whether a process is traced, or was before it ended. */
 bool gt_host_traces(const struct gt_host *host, __u32 process);
+
+/*
+ * Whether a traced process passes the rest of the filter now; true where that is not known, as after
+ * its end.
+ */
+bool gt_host_passes(const struct gt_host *host, pid_t process);
 
 /* The counts of a source: added to the session's account. */
 struct gt_counts {

@@ -285,6 +285,16 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 	}
 }
 
+/* The gaps as a sentence. */
+static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
+{
+	gt_auto_strbuf gaps = GT_STRBUF_INIT;
+
+	gt_put_gaps(&gaps, names);
+	if (gaps.length)
+		gt_strbuf_printf(text, "C%s.\n", gt_strbuf_string(&gaps) + 1);
+}
+
 /* What was counted up to the end; before, nobody knows what was lost. */
 static void put_losses(struct gt_strbuf *text, const struct gt_names *names, bool final)
 {
@@ -306,6 +316,9 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 				 account->lost == 1 ? "was" : "were", (uint64_t)account->filtered,
 				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
 				 account->others_lost == 1 ? " was" : "s were");
+	else if (gt_names_is_incomplete(names))
+		gt_strbuf_printf(text, "Incomplete: %" PRIu64 " call%s, none lost.\n",
+				 (uint64_t)account->made, gt_report_plural(account->made));
 	else if (account->made == 1)
 		gt_strbuf_puts(text, "Complete: 1 call, none lost.\n");
 	else
@@ -315,6 +328,7 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 		gt_strbuf_printf(text,
 				 "%" PRIu64 " call%s began before the probes were attached.\n",
 				 (uint64_t)account->orphans, gt_report_plural(account->orphans));
+	put_gaps(text, names);
 }
 
 static void json_losses(struct gt_json *json, const struct gt_names *names, bool final)
@@ -332,6 +346,7 @@ static void json_losses(struct gt_json *json, const struct gt_names *names, bool
 	gt_json_u64(json, "unfinished", account->unfinished);
 	gt_json_u64(json, "orphans", account->orphans);
 	gt_json_u64(json, "others_lost", account->others_lost);
+	gt_json_gaps(json, names);
 	gt_json_object_end(json);
 }
 

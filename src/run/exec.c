@@ -123,8 +123,8 @@ static int prepare_command(struct gt_exec *exec, struct gt_diag *diag)
 		if (environment.remark &&
 		    gt_gpu_decide(gpu, command.paths[command.count - 1]) != GT_GPU_USE_SOFT)
 			exec->gpu_remark = gt_take(environment.remark);
-		error = gt_child_make(command.paths[0], words, environment.variables, &exec->child,
-				      diag);
+		error = gt_child_make(command.paths[0], words, environment.variables, NULL,
+				      &exec->child, diag);
 		gt_environment_free(&environment);
 	}
 	if (error)

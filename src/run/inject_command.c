@@ -74,7 +74,7 @@ static int make_command(struct gt_inject *inject, const struct gt_inject_command
 	gt_inject_recover_always(inject, environment.soft_gpu);
 	error = prepare_environment(inject, &environment, diag);
 	if (!error)
-		error = gt_child_make(found.paths[0], command->words, environment.variables,
+		error = gt_child_make(found.paths[0], command->words, environment.variables, NULL,
 				      ret_child, diag);
 	if (!error)
 		error = attach_host_programs(command, &found, &environment, ret_child, diag);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "session/command.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,9 +21,45 @@ static int preload_lineinfo(struct gt_environment *environment)
 	return gt_environment_prepend(environment, "LD_PRELOAD", ':', path);
 }
 
+/* Without CAP_SYS_ADMIN it never works, which `doctor` shows: only -v reports it each time. */
+static void note_no_hold(const struct gt_trace_options *options, int error,
+			 const struct gt_diag *why, struct gt_event_queue *events)
+{
+	if (options->verbose || error != -EACCES)
+		gt_event_queue_note(events,
+				    "the first calls into libraries that the command opens later "
+				    "may be missed: %s",
+				    why->text);
+}
+
+/* Fork the process, with a filter if it is to be held. */
+static int fork_command(struct gt_session_command *command, const struct gt_trace_options *options,
+			bool hold, struct gt_event_queue *events, struct gt_diag *diag)
+{
+	struct gt_child_setup setup = {0};
+	struct gt_diag why = {0};
+	int error, failure = hold ? gt_hold_new(&command->hold, &why) : 0;
+
+	if (command->hold)
+		setup = (struct gt_child_setup){gt_hold_install, command->hold};
+	error = gt_child_make(command->files.paths[0], options->command,
+			      command->environment.variables, &setup, &command->child, diag);
+	if (error || !hold)
+		return error;
+	if (!failure)
+		failure = gt_hold_start(command->hold, &why);
+	if (!failure)
+		return 0;
+	gt_hold_close(gt_take(command->hold));
+	if (options->late == GT_LATE_HOLD)
+		return gt_diag(diag, failure, "hold", NULL, "--late-libraries hold: %s", why.text);
+	note_no_hold(options, failure, &why, events);
+	return 0;
+}
+
 int gt_session_command_start(struct gt_session_command *command,
-			     const struct gt_trace_options *options, struct gt_event_queue *events,
-			     struct gt_diag *diag)
+			     const struct gt_trace_options *options, bool hold,
+			     struct gt_event_queue *events, struct gt_diag *diag)
 {
 	char *const *arguments = options->command;
 	int error = gt_environment_make(arguments[0], options->gpu, &command->environment,
@@ -39,8 +76,7 @@ int gt_session_command_start(struct gt_session_command *command,
 		gt_event_queue_note(events,
 				    "%s is a text file without a '#!' line: %s runs it as a script",
 				    command->name, command->files.paths[command->files.count - 1]);
-	return gt_child_make(command->files.paths[0], arguments, command->environment.variables,
-			     &command->child, diag);
+	return fork_command(command, options, hold, events, diag);
 }
 
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events)
@@ -69,6 +105,7 @@ bool gt_session_command_signal(struct gt_session_command *command, int number, b
 void gt_session_command_free(struct gt_session_command *command)
 {
 	gt_child_release(&command->child);
+	gt_hold_close(gt_take(command->hold));
 	gt_command_free(&command->files);
 	gt_environment_free(&command->environment);
 }

@@ -6,6 +6,7 @@
 #include "event/queue.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
+#include "probe/hold/hold.h"
 #include "session/session.h"
 
 struct gt_session_command {
@@ -13,8 +14,9 @@ struct gt_session_command {
 	struct gt_command files; /* of the command */
 	struct gt_environment environment;
 	struct gt_child child;
-	int exit_status;  /* as a shell has it: 128 + n for signal n */
-	unsigned signals; /* that asked gputap to end */
+	struct gt_hold *hold; /* NULL: libraries that it opens later are not held */
+	int exit_status;      /* as a shell has it: 128 + n for signal n */
+	unsigned signals;     /* that asked gputap to end */
 	bool ended;
 };
 
@@ -22,11 +24,13 @@ struct gt_session_command {
 
 /*
  * Find the command's files, choose its GPU, and fork the process, which stops before its first
- * instruction (gt_child_resume continues it). Remarks go to `events` as notes.
+ * instruction (gt_child_resume continues it). With `hold`, it and its children are held where they
+ * map files for execution (probe/hold/hold.h), if that is possible. Remarks go to `events` as
+ * notes.
  */
 int gt_session_command_start(struct gt_session_command *command,
-			     const struct gt_trace_options *options, struct gt_event_queue *events,
-			     struct gt_diag *diag);
+			     const struct gt_trace_options *options, bool hold,
+			     struct gt_event_queue *events, struct gt_diag *diag);
 /* Collect the exit status if the command has ended; notes a signal that ended it. */
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events);
 /*

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "names/nvidia.h"
+#include "probe/api/gaps.h"
 #include "probe/load.h"
 #include "probe/target.h"
 #include "session/command.h"
@@ -125,24 +126,35 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 					    sizeof(__u8), MAX_PROCESSES, NULL);
 	if (live->processes_fd < 0)
 		return gt_load_failed(-errno, "session", diag);
+	live->host.ring_fd = live->ring_fd;
+	live->host.processes_fd = live->processes_fd;
 	live->host.wakeup_bytes = size / 8;
 	error = gt_event_reader_open(live->ring_fd, limit, &live->reader, diag);
 	return error ? error : wait_for(live, gt_event_reader_fd(live->reader), WAIT_RING, 0, diag);
 }
 
+/* Whether files that the command maps later may get probes: held, they get them in time. */
+static bool wants_hold(const struct gt_trace_options *options)
+{
+	return options->late != GT_LATE_WATCH && !options->path &&
+	       gt_opened_groups(&options->sources);
+}
+
+/* Before maps and sources exist: processes that outlive gputap must not keep them. */
 static int start_command(struct gt_live *live, struct gt_diag *diag)
 {
 	struct gt_session_command *command = &live->command;
-	int error = gt_session_command_start(command, live->options, live->host.events, diag);
+	int error = gt_session_command_start(command, live->options, wants_hold(live->options),
+					     live->host.events, diag);
 
 	if (error)
 		return error;
 	live->host.command = command->child.pid;
+	live->host.hold = command->hold;
 	live->target.command = &command->files;
 	live->target.loader = gt_loader_of_environment(command->environment.variables);
-	if (command->child.pidfd >= 0)
-		error = wait_for(live, command->child.pidfd, WAIT_CHILD, 0, diag);
-	return error ? error : gt_processes_add(live->processes_fd, command->child.pid);
+	return command->child.pidfd < 0 ? 0
+					: wait_for(live, command->child.pidfd, WAIT_CHILD, 0, diag);
 }
 
 /* The session ends when all processes that were named have ended. */
@@ -194,8 +206,6 @@ static void fill_host(struct gt_live *live)
 	live->host.options = live->options;
 	live->host.target = &live->target;
 	live->host.groups = gt_opened_groups(&live->options->sources);
-	live->host.ring_fd = live->ring_fd;
-	live->host.processes_fd = live->processes_fd;
 	live->host.events = gt_pipeline_queue(live->pipeline);
 	live->host.named = gt_pipeline_processes(live->pipeline);
 }
@@ -227,8 +237,6 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	error = gt_filter_make(options, &live->host.filter, diag);
 	if (!error)
 		error = watch_targets(live, diag);
-	if (!error)
-		error = make_maps(live, diag);
 	if (error)
 		return error;
 	fill_host(live);
@@ -238,6 +246,10 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		error = start_command(live, diag);
 	else
 		live->target.loader = gt_loader_of_environment(environ);
+	if (!error)
+		error = make_maps(live, diag);
+	if (!error && options->command)
+		error = gt_processes_add(live->processes_fd, live->command.child.pid);
 	if (!error)
 		error = open_sources(live, diag);
 	if (!error)
@@ -330,11 +342,13 @@ static void finish(struct gt_live *live)
 	gt_event_reader_finish(live->reader, take_record, live);
 	emit_clock(live);
 	counts = gt_opened_count(&live->sources);
-	if (counts.untraced)
+	if (counts.untraced) {
 		gt_event_queue_note(
 			live->host.events,
 			"%llu child processes could not be traced: more than %d at a time",
 			(unsigned long long)counts.untraced, MAX_PROCESSES);
+		gt_gap_emit(&live->host, GT_GAP_UNTRACED, 0, "", 0, 0);
+	}
 	gt_pipeline_finish(live->pipeline, &counts);
 }
 

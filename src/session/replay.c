@@ -85,6 +85,13 @@ static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_c
 	return !options->duration || call->head.time - replay->start <= options->duration;
 }
 
+/* Whether a gap may lack calls that were asked for. */
+static bool is_gap_asked_for(const struct gt_replay *replay, const struct gt_event *event)
+{
+	return !event->process || is_one_of(event->process, replay->options->processes,
+					    replay->options->process_count);
+}
+
 /* As in the kernel, abandoned calls are kept whatever the conditions are. */
 static bool passes(const struct gt_replay *replay, const struct gt_event_call *call)
 {
@@ -156,6 +163,8 @@ static int deliver_event(struct gt_replay *replay, const struct gt_event *event,
 		account = adjust(replay, (const void *)event);
 		event = &account.head;
 	}
+	if (event->kind == GT_EVENT_gap && !is_gap_asked_for(replay, event))
+		return 0;
 	error = gt_names_take(replay->names, event);
 	if (error || !select_event(replay, event))
 		return error;

@@ -3,9 +3,9 @@
 
 load helper
 
-@test "doctor has a verdict on the kernel, BTF, BPF, uprobe_multi, privileges, GPUs and sources" {
+@test "doctor has a verdict on the kernel, BTF, BPF, libraries, privileges, GPUs and sources" {
 	gputap doctor
-	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'NVIDIA driver' 'software GPU' \
+	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'library hold' 'NVIDIA driver' 'software GPU' \
 		'source cuda' 'source process'; do
 		expect_output_line "^(ok     |missing|broken )  $thing +[A-Za-z/]"
 	done
@@ -73,4 +73,11 @@ load helper
 	gputap doctor now
 	expect_status 2
 	expect_error "gputap: unexpected argument 'now' (try 'gputap doctor --help')"
+}
+
+@test "without CAP_SYS_ADMIN doctor says that calls into late libraries may be missed" {
+	need_root
+	need_command setpriv
+	observe setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$build/gputap" doctor
+	expect_output_line '^missing  library hold     a seccomp filter requires CAP_SYS_ADMIN \(run gputap as root\): the first calls into libraries that a command opens later may be missed, which the totals say$'
 }

@@ -19,10 +19,12 @@
 #include "probe/api/condition.h"
 #include "probe/api/explain.h"
 #include "probe/api/find.h"
+#include "probe/api/gaps.h"
 #include "probe/api/late_mappings.h"
 #include "probe/api/multi_link.h"
 #include "probe/api/select.h"
 #include "probe/api/sums.h"
+#include "probe/hold/hold.h"
 #include "probe/load.h"
 #include "probe/source.h"
 
@@ -205,6 +207,7 @@ static int attach_sites(struct call_source *state, struct gt_traced_file *file, 
 	error = gt_attach(&state->attacher, &request, &attachment, diag);
 	if (error)
 		return error;
+	file->attached_at = gt_clock_monotonic();
 	state->attached += gt_attachment_count(attachment);
 	emit_library(state, file, number, gt_attachment_count(attachment));
 	error = gt_vec_push(&state->attachments, attachment);
@@ -242,8 +245,11 @@ static int attach_found(struct call_source *state, struct gt_diag *diag)
 		error = attach_file(state, number, &why);
 		if (error == -EPERM || error == -EACCES || error == -ENOMEM)
 			return gt_diag(diag, error, why.stage, why.place, "%s", why.text);
-		if (error)
-			gt_event_queue_note(state->host->events, "%s: %s", why.place, why.text);
+		if (!error)
+			continue;
+		gt_event_queue_note(state->host->events, "%s: %s", why.place, why.text);
+		gt_gap_emit(state->host, GT_GAP_UNATTACHED, 0,
+			    state->files.found.items[number - 1].path, 0, 0);
 	}
 	return 0;
 }
@@ -264,7 +270,19 @@ static int find_and_attach(struct call_source *state, struct gt_diag *diag)
 				    state->attached, state->wanted,
 				    (gt_clock_monotonic() - start) / 1e6,
 				    state->attacher.multi ? "uprobe_multi" : "perf events");
+	if (!state->host->command)
+		gt_gaps_find_running(state->host, &state->files);
 	return state->attached ? 0 : gt_explain_nothing(state->host, &state->files, diag);
+}
+
+/* Files that are mapped later are not seen. */
+static void report_no_watch(struct call_source *state, const struct gt_diag *why)
+{
+	gt_event_queue_note(state->host->events, "%s", why->text);
+	if (!state->host->options->path)
+		gt_gap_emit(state->host, GT_GAP_UNWATCHED, 0, "", gt_clock_monotonic(), 0);
+	if (state->host->hold)
+		gt_hold_stop(state->host->hold);
 }
 
 static int calls_open(const struct gt_host *host, void **ret_state, struct gt_diag *diag)
@@ -289,7 +307,7 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 		return error;
 	/* Before the search, so that nothing is mapped between the two unseen. */
 	if (gt_late_mappings_open(host, &state->late_mappings, &why))
-		gt_event_queue_note(host->events, "%s", why.text);
+		report_no_watch(state, &why);
 	error = find_and_attach(state, diag);
 	if (error)
 		return error;
@@ -298,24 +316,43 @@ static int calls_open(const struct gt_host *host, void **ret_state, struct gt_di
 	return 0;
 }
 
-/* A file was mapped: if it has functions of an API, attach to them now. */
-static void attach_late_file(void *context, const char *path, const struct gt_new_mapping *mapping)
+/* A file was mapped, or is about to be: if it has functions of an API, attach to them now. */
+static struct gt_late_probes attach_late_file(void *context, const char *path, const char *name)
 {
 	struct call_source *state = context;
-	size_t attached = state->attached;
+	const struct gt_traced_file *file;
 	struct gt_diag diag = {0};
 
-	if (gt_traced_files_examine(&state->files, path, state->host->filter.by_process, &diag) <=
-	    0)
-		return;
-	if (attach_found(state, &diag))
+	if (gt_traced_files_examine(&state->files, path, name, state->host->filter.by_process,
+				    &diag) > 0 &&
+	    attach_found(state, &diag))
 		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
-	else if (state->attached > attached)
-		gt_event_queue_note(state->host->events,
-				    "%s was mapped by process %d %.1f ms before its probes were "
-				    "attached: calls in between are missing",
-				    mapping->path, mapping->pid,
-				    (gt_clock_monotonic() - mapping->time) / 1e6);
+	file = gt_traced_files_at(&state->files, path);
+	return file ? (struct gt_late_probes){file->attached_at, file->is_static}
+		    : (struct gt_late_probes){0};
+}
+
+static void record_gap(void *context, pid_t process, const char *name, uint64_t start, uint64_t end)
+{
+	struct call_source *state = context;
+
+	gt_event_queue_note(state->host->events,
+			    "%s was mapped by process %d %.1f ms before its probes were "
+			    "attached: calls in between are missing",
+			    name, process, (end - start) / 1e6);
+	gt_gap_emit(state->host, GT_GAP_MAPPED, process, name, start, end);
+}
+
+static void record_unreachable(void *context, pid_t process, const char *name, uint64_t time,
+			       int error)
+{
+	struct call_source *state = context;
+
+	gt_event_queue_note(
+		state->host->events,
+		"%s, mapped by process %d, cannot be reached: its calls are missing%s", name,
+		process, error == -EACCES ? "; run gputap as root or give it CAP_SYS_PTRACE" : "");
+	gt_gap_emit(state->host, GT_GAP_UNATTACHED, process, name, time, 0);
 }
 
 static int calls_wait_on(void *opaque)
@@ -328,9 +365,15 @@ static int calls_wait_on(void *opaque)
 static void calls_poll(void *opaque)
 {
 	struct call_source *state = opaque;
+	const struct gt_late_handlers handlers = {
+		.file = attach_late_file,
+		.gap = record_gap,
+		.unreachable = record_unreachable,
+		.context = state,
+	};
 
 	if (state->late_mappings)
-		gt_late_mappings_poll(state->late_mappings, attach_late_file, state);
+		gt_late_mappings_poll(state->late_mappings, &handlers);
 }
 
 /* Runs the iterator over all threads: it ends the calls that have not returned. */

@@ -38,6 +38,7 @@ void gt_traced_files_free(struct gt_traced_files *files)
 		free(file->path);
 	gt_vec_free(&files->found);
 	gt_strbuf_free(&files->skipped);
+	gt_hash_free(files->others);
 }
 
 bool gt_traced_files_have_runtime(const struct gt_traced_files *files)
@@ -48,12 +49,51 @@ bool gt_traced_files_have_runtime(const struct gt_traced_files *files)
 	return false;
 }
 
-static struct gt_traced_file *find_in_list(struct gt_traced_files *files, const struct stat *status)
+static struct gt_traced_file *find_in_list(const struct gt_traced_files *files,
+					   const struct stat *status)
 {
 	gt_vec_each (file, &files->found)
 		if (file->device == status->st_dev && file->inode == status->st_ino)
 			return file;
 	return NULL;
+}
+
+const struct gt_traced_file *gt_traced_files_at(const struct gt_traced_files *files,
+						const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) ? NULL : find_in_list(files, &status);
+}
+
+/* A file that was examined; a change of its inode makes it another one. */
+struct examined_file {
+	uint64_t device, inode, seconds, nanoseconds, inside;
+};
+
+static struct examined_file identify_file(const struct stat *status, bool inside)
+{
+	return (struct examined_file){status->st_dev, status->st_ino, status->st_ctim.tv_sec,
+				      status->st_ctim.tv_nsec, inside};
+}
+
+static bool is_known_other(const struct gt_traced_files *files, const struct stat *status,
+			   bool inside)
+{
+	struct examined_file identity = identify_file(status, inside);
+
+	return files->others && gt_hash_get(files->others, &identity, sizeof(identity));
+}
+
+/* Without memory it is examined again. */
+static void add_other(struct gt_traced_files *files, const struct stat *status, bool inside)
+{
+	struct examined_file identity = identify_file(status, inside);
+
+	if (!files->others)
+		files->others = gt_hash_new();
+	if (files->others)
+		gt_hash_set(files->others, &identity, sizeof(identity), files);
 }
 
 static bool has_function(struct gt_elf *elf, const char *name)
@@ -92,14 +132,15 @@ static void add_skipped(struct gt_traced_files *files, const char *path, const c
 }
 
 static int add_file(struct gt_traced_files *files, const char *path, const struct stat *status,
-		    const char *library, bool in_program)
+		    const char *library, const struct gt_elf *elf)
 {
+	const struct gt_elf_info *info = gt_elf_info(elf);
 	struct gt_traced_file file = {
 		.path = strdup(path),
 		.device = status->st_dev,
 		.inode = status->st_ino,
 		.library = library,
-		.in_program = in_program,
+		.is_static = info->program && !info->interpreter,
 	};
 
 	if (!file.path || gt_vec_push(&files->found, file)) {
@@ -109,10 +150,25 @@ static int add_file(struct gt_traced_files *files, const char *path, const struc
 	return 1;
 }
 
-int gt_traced_files_examine(struct gt_traced_files *files, const char *path, bool inside,
-			    struct gt_diag *diag)
+static void skip_file(struct gt_traced_files *files, const char *path, const char *library,
+		      const struct gt_elf *elf)
 {
-	const char *library = gt_api_library_of(base_name(path));
+	files->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;
+	if (library)
+		add_skipped(files, path,
+			    "has the name of a CUDA library, but none of its functions");
+	else if (gt_elf_info(elf)->stripped)
+		add_skipped(files, path,
+			    "no CUDA functions (it is stripped: a statically linked runtime "
+			    "cannot be found)");
+	else
+		add_skipped(files, path, "no CUDA functions");
+}
+
+int gt_traced_files_examine(struct gt_traced_files *files, const char *path, const char *name,
+			    bool inside, struct gt_diag *diag)
+{
+	const char *library = gt_api_library_of(base_name(name));
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	struct gt_traced_file *known;
 	struct stat status;
@@ -124,7 +180,7 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, boo
 	known = find_in_list(files, &status);
 	if (known)
 		known->guessed = false;
-	if (known || (!library && !inside))
+	if (known || (!library && !inside) || is_known_other(files, &status, inside))
 		return 0;
 	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
 	if (above && !(files->groups & gt_api_group_bit(library)))
@@ -133,21 +189,13 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, boo
 	if (error)
 		return error;
 	if (library && !strcmp(library, "cuda") && has_function(elf, "cuInit"))
-		return add_file(files, path, &status, "cuda", false);
+		return add_file(files, path, &status, "cuda", elf);
 	if (above && has_function_of(elf, library))
-		return add_file(files, path, &status, library, false);
+		return add_file(files, path, &status, library, elf);
 	if (has_runtime_inside(elf))
-		return add_file(files, path, &status, "cudart", !library);
-	files->stripped |= gt_elf_info(elf)->stripped && gt_elf_info(elf)->program;
-	if (library)
-		add_skipped(files, path,
-			    "has the name of a CUDA library, but none of its functions");
-	else if (gt_elf_info(elf)->stripped)
-		add_skipped(files, path,
-			    "no CUDA functions (it is stripped: a statically linked runtime "
-			    "cannot be found)");
-	else
-		add_skipped(files, path, "no CUDA functions");
+		return add_file(files, path, &status, "cudart", elf);
+	skip_file(files, path, library, elf);
+	add_other(files, &status, inside);
 	return 0;
 }
 
@@ -155,7 +203,7 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, boo
 static int examine_file(struct gt_traced_files *files, const char *path, bool inside)
 {
 	struct gt_diag diag = {0};
-	int result = gt_traced_files_examine(files, path, inside, &diag);
+	int result = gt_traced_files_examine(files, path, path, inside, &diag);
 
 	if (result < 0 && result != -ENOMEM) {
 		add_skipped(files, path, diag.text);
@@ -290,7 +338,7 @@ static int find_in_program(struct gt_traced_files *files, const struct gt_loader
 			   const char *path, struct gt_diag *diag)
 {
 	gt_auto_dependencies needed = {0};
-	int error = gt_traced_files_examine(files, path, true, diag);
+	int error = gt_traced_files_examine(files, path, path, true, diag);
 
 	if (error < 0)
 		return error;
@@ -318,7 +366,8 @@ static int find_in_path(struct gt_traced_files *files, const struct gt_target *t
 		return error;
 	if (gt_elf_info(elf)->program)
 		return find_in_program(files, &target->loader, target->options->path, diag);
-	error = gt_traced_files_examine(files, target->options->path, true, diag);
+	error = gt_traced_files_examine(files, target->options->path, target->options->path, true,
+					diag);
 	return error < 0 ? error : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/diag.h"
+#include "base/hash.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "elf/proc_maps.h"
@@ -24,8 +25,9 @@ struct gt_traced_file {
 	uint64_t device; /* identity */
 	uint64_t inode;
 	const char *library; /* of its functions: "cudart" (the runtime API), "cuda", "cublas", … */
-	bool in_program;     /* statically linked */
 	bool guessed;        /* the target has not loaded it so far */
+	bool is_static;      /* a program that runs without a loader */
+	uint64_t attached_at; /* CLOCK_MONOTONIC, ns; 0: no probes */
 };
 
 static inline bool gt_traced_file_is_driver(const struct gt_traced_file *file)
@@ -48,7 +50,8 @@ struct gt_traced_files {
 	GT_VEC(struct gt_traced_file) found;
 	/* Files that were examined and not added, with the reasons: lines for the user. */
 	struct gt_strbuf skipped;
-	bool stripped; /* a program has no symbols: a runtime inside it is not found */
+	bool stripped;          /* a program has no symbols: a runtime inside it is not found */
+	struct gt_hash *others; /* files without functions of an API: struct examined_file -> any */
 };
 
 void gt_traced_files_free(struct gt_traced_files *files);
@@ -56,10 +59,16 @@ void gt_traced_files_free(struct gt_traced_files *files);
 /*
  * Examine one file, and add it if it has functions of an API. 1 if it was added, 0 if it has none
  * or was added before (then it is no longer guessed), -Exxx if it is unreadable or not ELF. A file
- * whose name is not that of a library of the API tables is only searched if `inside` is set.
+ * whose `name` (a path) is not that of a library of the API tables is only searched if `inside` is
+ * set.
  */
-int gt_traced_files_examine(struct gt_traced_files *files, const char *path, bool inside,
-			    struct gt_diag *diag);
+int gt_traced_files_examine(struct gt_traced_files *files, const char *path, const char *name,
+			    bool inside, struct gt_diag *diag);
+
+/* The file at a path, if it has functions of an API; else NULL. Valid until the next is examined.
+ */
+const struct gt_traced_file *gt_traced_files_at(const struct gt_traced_files *files,
+						const char *path);
 
 /*
  * Find the files that the target has mapped, will load at its start, or may load later. Of the

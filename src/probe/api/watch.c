@@ -13,12 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DATA_PAGES 16 /* a power of two: 64 KiB a CPU */
+#include "base/vec.h"
+
+#define DATA_PAGES 32 /* a power of two: 128 KiB a CPU */
 
 struct buffer {
 	int fd;
 	struct perf_event_mmap_page *control;
 	const uint8_t *data;
+	/* Positions in the ring: forks and executions are taken ahead of mappings. */
+	uint64_t tasks_start, tasks_end, mappings_end;
+};
+
+struct known_fork {
+	uint64_t time;
+	pid_t parent, child;
 };
 
 struct gt_watch {
@@ -27,6 +36,8 @@ struct gt_watch {
 	size_t page_size;
 	uint64_t lost;
 	int epoll;
+	GT_VEC(struct known_fork) forks; /* during a poll */
+	GT_VEC(pid_t) ended;             /* processes, until after the next poll */
 };
 
 struct mmap2_record {
@@ -39,6 +50,18 @@ struct mmap2_record {
 	char path[];
 };
 
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char name[];
+};
+
+struct fork_record {
+	struct perf_event_header header;
+	uint32_t pid, parent, tid, parent_tid;
+	uint64_t time;
+};
+
 static int open_buffer(struct gt_watch *watch, int cpu)
 {
 	struct perf_event_attr attributes = {
@@ -49,13 +72,16 @@ static int open_buffer(struct gt_watch *watch, int cpu)
 		.sample_id_all = 1,
 		.mmap = 1,
 		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
 		.watermark = 1,
 		.wakeup_watermark = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
 	struct epoll_event wait = {.events = EPOLLIN};
-	struct buffer buffer;
+	struct buffer buffer = {0};
 	void *memory;
 
 	buffer.fd = syscall(__NR_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -111,6 +137,8 @@ void gt_watch_close(struct gt_watch *watch)
 	}
 	if (watch->epoll >= 0)
 		close(watch->epoll);
+	gt_vec_free(&watch->forks);
+	gt_vec_free(&watch->ended);
 	free(watch->buffers);
 	free(watch);
 }
@@ -126,66 +154,179 @@ static void copy_out(const struct buffer *buffer, uint64_t position, void *targe
 	memcpy((uint8_t *)target + first, buffer->data, size - first);
 }
 
-static void take_record(struct gt_watch *watch, const struct perf_event_header *header,
-			const uint8_t *bytes,
-			void (*mapped)(void *context, const struct gt_new_mapping *mapping),
-			void *context)
+/* PERF_SAMPLE_TIME is the only sample field: it ends each record. */
+static uint64_t time_of_record(const struct perf_event_header *header, const uint8_t *bytes)
 {
-	if (header->type == PERF_RECORD_LOST) {
+	uint64_t time;
+
+	memcpy(&time, bytes + header->size - sizeof(time), sizeof(time));
+	return time;
+}
+
+static void take_mapping_record(const struct gt_watch_handlers *handlers,
+				const struct perf_event_header *header, const uint8_t *bytes)
+{
+	const struct mmap2_record *record = (const void *)bytes;
+	struct gt_new_mapping mapping = {
+		.time = time_of_record(header, bytes),
+		.pid = record->pid,
+		.device = makedev(record->major, record->minor),
+		.inode = record->inode,
+		.generation = record->inode_generation,
+		.start = record->address,
+		.end = record->address + record->length,
+		.offset = record->offset,
+		.path = record->path,
+	};
+
+	handlers->mapped(handlers->context, &mapping);
+}
+
+/* Without memory it is lost: what its process maps may be missed. */
+static void keep_fork(struct gt_watch *watch, const uint8_t *bytes)
+{
+	const struct fork_record *record = (const void *)bytes;
+	struct known_fork fork = {
+		.time = record->time,
+		.parent = record->parent,
+		.child = record->pid,
+	};
+
+	if (record->pid != record->parent && gt_vec_push(&watch->forks, fork))
+		watch->lost++;
+}
+
+static int compare_forks(const void *a, const void *b)
+{
+	const struct known_fork *left = a, *right = b;
+
+	return (left->time > right->time) - (left->time < right->time);
+}
+
+static void deliver_forks(struct gt_watch *watch, const struct gt_watch_handlers *handlers)
+{
+	if (watch->forks.count)
+		qsort(watch->forks.items, watch->forks.count, sizeof(*watch->forks.items),
+		      compare_forks);
+	gt_vec_each (fork, &watch->forks)
+		handlers->forked(handlers->context, fork->parent, fork->child);
+	watch->forks.count = 0;
+}
+
+/* Without memory the process is taken for one that continues. */
+static void keep_end(struct gt_watch *watch, const uint8_t *bytes)
+{
+	const struct fork_record *record = (const void *)bytes;
+
+	if (record->pid == record->tid && gt_vec_push(&watch->ended, record->pid))
+		watch->lost++;
+}
+
+/*
+ * Deliver the ends that were known when this poll began: by now, all that these processes have
+ * mapped was taken from all rings.
+ */
+static void deliver_ends(struct gt_watch *watch, size_t count,
+			 const struct gt_watch_handlers *handlers)
+{
+	for (size_t i = 0; i < count; i++)
+		handlers->ended(handlers->context, watch->ended.items[i]);
+	watch->ended.count -= count;
+	if (count)
+		memmove(watch->ended.items, watch->ended.items + count,
+			watch->ended.count * sizeof(*watch->ended.items));
+}
+
+enum watch_pass { FORKS, EXECUTIONS, MAPPINGS };
+
+static void take_record(struct gt_watch *watch, enum watch_pass pass,
+			const struct perf_event_header *header, const uint8_t *bytes,
+			const struct gt_watch_handlers *handlers)
+{
+	if (pass == FORKS) {
+		if (header->type == PERF_RECORD_FORK)
+			keep_fork(watch, bytes);
+	} else if (pass == EXECUTIONS) {
+		const struct comm_record *record = (const void *)bytes;
+
+		if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
+			handlers->executed(handlers->context, record->pid,
+					   time_of_record(header, bytes));
+	} else if (header->type == PERF_RECORD_LOST) {
 		uint64_t lost;
 
 		memcpy(&lost, bytes + sizeof(*header) + sizeof(uint64_t), sizeof(lost));
 		watch->lost += lost;
+	} else if (header->type == PERF_RECORD_EXIT) {
+		keep_end(watch, bytes);
 	} else if (header->type == PERF_RECORD_MMAP2) {
-		const struct mmap2_record *record = (const void *)bytes;
-		struct gt_new_mapping mapping = {
-			.pid = record->pid,
-			.device = makedev(record->major, record->minor),
-			.inode = record->inode,
-			.start = record->address,
-			.end = record->address + record->length,
-			.offset = record->offset,
-			.path = record->path,
-		};
-
-		/* PERF_SAMPLE_TIME is the only sample field: it ends the record. */
-		memcpy(&mapping.time, bytes + header->size - sizeof(uint64_t), sizeof(uint64_t));
-		mapped(context, &mapping);
+		take_mapping_record(handlers, header, bytes);
 	}
 }
 
-static void drain(struct gt_watch *watch, struct buffer *buffer,
-		  void (*mapped)(void *context, const struct gt_new_mapping *mapping),
-		  void *context)
+/* Takes the records from one position of a ring to another; returns where it has stopped. */
+static uint64_t take_records(struct gt_watch *watch, const struct buffer *buffer,
+			     enum watch_pass pass, uint64_t from, uint64_t to,
+			     const struct gt_watch_handlers *handlers)
 {
 	size_t ring_size = DATA_PAGES * watch->page_size;
-	uint64_t head = __atomic_load_n(&buffer->control->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = buffer->control->data_tail;
 	union {
 		struct perf_event_header header;
 		uint64_t align;
 		uint8_t bytes[65536];
 	} record;
 
-	while (tail < head) {
+	while (from < to) {
 		struct perf_event_header header;
 
-		copy_out(buffer, tail, &header, sizeof(header), ring_size);
-		if (header.size < sizeof(header) || header.size > head - tail)
-			break;
-		copy_out(buffer, tail, record.bytes, header.size, ring_size);
-		take_record(watch, &header, record.bytes, mapped, context);
-		tail += header.size;
+		copy_out(buffer, from, &header, sizeof(header), ring_size);
+		if (header.size < sizeof(header) + sizeof(uint64_t) || header.size > to - from)
+			return to;
+		copy_out(buffer, from, record.bytes, header.size, ring_size);
+		take_record(watch, pass, &header, record.bytes, handlers);
+		from += header.size;
 	}
-	__atomic_store_n(&buffer->control->data_tail, head, __ATOMIC_RELEASE);
+	return from;
 }
 
-void gt_watch_poll(struct gt_watch *watch,
-		   void (*mapped)(void *context, const struct gt_new_mapping *mapping),
-		   void *context)
+static uint64_t head_of(const struct buffer *buffer)
 {
+	return __atomic_load_n(&buffer->control->data_head, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * A process may change the CPU after it was created or executes a program, before it maps the next
+ * file. So forks and executions up to now are taken from all rings first, then the mappings up to
+ * an earlier time.
+ */
+void gt_watch_poll(struct gt_watch *watch, const struct gt_watch_handlers *handlers)
+{
+	size_t ended = watch->ended.count;
+
 	for (size_t i = 0; i < watch->count; i++)
-		drain(watch, &watch->buffers[i], mapped, context);
+		watch->buffers[i].mappings_end = head_of(&watch->buffers[i]);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct buffer *buffer = &watch->buffers[i];
+
+		buffer->tasks_end = head_of(buffer);
+		take_records(watch, buffer, FORKS, buffer->tasks_start, buffer->tasks_end,
+			     handlers);
+	}
+	deliver_forks(watch, handlers);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct buffer *buffer = &watch->buffers[i];
+
+		buffer->tasks_start = take_records(watch, buffer, EXECUTIONS, buffer->tasks_start,
+						   buffer->tasks_end, handlers);
+	}
+	for (size_t i = 0; i < watch->count; i++) {
+		struct buffer *buffer = &watch->buffers[i];
+		uint64_t tail = take_records(watch, buffer, MAPPINGS, buffer->control->data_tail,
+					     buffer->mappings_end, handlers);
+
+		__atomic_store_n(&buffer->control->data_tail, tail, __ATOMIC_RELEASE);
+	}
+	deliver_ends(watch, ended, handlers);
 }
 
 uint64_t gt_watch_lost(const struct gt_watch *watch)

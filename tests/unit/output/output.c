@@ -442,7 +442,8 @@ TEST("JSON has notes and the account, and of other events nothing")
 		   "\"text\":\"a \\\"gap\\\"\\n\"}\n"
 		   "{\"schema\":\"gputap.account.1\",\"time\":6000000,\"clock\":\"monotonic\","
 		   "\"made\":10,\"complete\":2,\"unfinished\":1,\"lost\":3,\"filtered\":4,"
-		   "\"orphans\":5,\"entries_lost\":6,\"others_lost\":7}\n");
+		   "\"orphans\":5,\"entries_lost\":6,\"others_lost\":7,\"incomplete\":true,"
+		   "\"gaps\":[],\"gaps_omitted\":0}\n");
 }
 
 TEST("the table counts calls, errors and abandoned calls, the longest total first")

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The process that receives the notifications. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "probe/hold/hold.h"
+#include "probe/hold/private.h"
+
+#define MAX_WAITING 256 /* threads that wait at a time; more are let through */
+#define LISTENER 3      /* its descriptors in the keeper */
+#define SOCKET 4
+
+/* `pkill gputap` must not take the keeper with it: the command needs it. */
+static const char keeper_name[] = "mmap-keeper";
+static const char keeper_line[] = "mmap-keeper: lets a traced command map files";
+
+struct keeper {
+	int socket; /* to gputap; -1: nobody asks */
+	bool late;  /* gputap has missed an answer, and has not answered since */
+	struct hold_shared *shared;
+	struct gt_held waiting[MAX_WAITING];
+	size_t count;
+};
+
+/* ---- becoming the keeper ------------------------------------------------------------------ */
+
+/* The command line that ps(1) shows: memory from arg_start to arg_end (proc_pid_stat(5)). */
+static void set_command_line(void)
+{
+	gt_auto_file status = {0};
+	unsigned long long start, end;
+	const char *field;
+	char *line;
+
+	if (gt_file_read("/proc/self/stat", 65536, &status, NULL))
+		return;
+	field = strrchr((const char *)status.data, ')'); /* the end of field 2 */
+	for (int number = 2; number < 48 && field; number++)
+		field = strchr(field + 1, ' ');
+	if (!field || sscanf(field, " %llu %llu", &start, &end) != 2 || !start || end <= start)
+		return;
+	line = (char *)(uintptr_t)start;
+	memset(line, 0, end - start);
+	strncpy(line, keeper_line, end - start - 1);
+}
+
+static void ignore_signals(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGSEGV && number != SIGBUS && number != SIGILL && number != SIGFPE &&
+		    number != SIGABRT)
+			signal(number, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The keeper may live longer than gputap: it holds no file, directory or terminal of its. */
+static void leave_gputap(int listener, int socket)
+{
+	int empty, score;
+
+	ignore_signals();
+	setsid();
+	if (chdir("/") < 0)
+		empty = -1;
+	listener = fcntl(listener, F_DUPFD, SOCKET + 1);
+	socket = fcntl(socket, F_DUPFD, SOCKET + 1);
+	dup2(listener, LISTENER);
+	dup2(socket, SOCKET);
+	close_range(SOCKET + 1, ~0u, 0);
+	empty = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3 && empty >= 0; fd++)
+		dup2(empty, fd);
+	if (empty > SOCKET)
+		close(empty);
+	prctl(PR_SET_NAME, keeper_name);
+	set_command_line();
+	score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (score >= 0) {
+		/* -1000: never. Without CAP_SYS_RESOURCE it stays as it is. */
+		gt_write_all(score, "-1000", 5);
+		close(score);
+	}
+}
+
+/* ---- its work ----------------------------------------------------------------------------- */
+
+/* Let threads continue without an answer; who sees them run sees `missed_at`, too. */
+static void resume_all(struct keeper *keeper)
+{
+	if (keeper->count)
+		keeper->shared->missed_at = gt_clock_monotonic();
+	for (size_t i = 0; i < keeper->count; i++)
+		gt_hold_filter_continue(LISTENER, keeper->waiting[i].id);
+	keeper->count = 0;
+}
+
+/* gputap has ended, or wants to hold nothing any more. */
+static void drop_socket(struct keeper *keeper)
+{
+	close(gt_take_fd(&keeper->socket));
+	resume_all(keeper);
+}
+
+static bool pass_on(struct keeper *keeper, const struct gt_held *held)
+{
+	if (keeper->socket < 0 || keeper->late || keeper->count == MAX_WAITING ||
+	    send(keeper->socket, held, sizeof(*held), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*held))
+		return false;
+	keeper->waiting[keeper->count++] = *held;
+	return true;
+}
+
+static void take_notification(struct keeper *keeper)
+{
+	struct seccomp_notif notification;
+	struct gt_held held;
+
+	if (gt_hold_filter_receive(LISTENER, &notification))
+		return;
+	held = (struct gt_held){
+		.id = notification.id,
+		.since = gt_clock_monotonic(),
+		.thread = (pid_t)notification.pid,
+		.file = (int)notification.data.args[4],
+	};
+	if (pass_on(keeper, &held))
+		return;
+	keeper->shared->missed_at = gt_clock_monotonic();
+	gt_hold_filter_continue(LISTENER, held.id);
+}
+
+static void take_answer(struct keeper *keeper)
+{
+	struct hold_answer answer;
+	ssize_t size = recv(keeper->socket, &answer, sizeof(answer), MSG_DONTWAIT);
+
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (size != sizeof(answer) || !answer.id) {
+		drop_socket(keeper);
+		return;
+	}
+	keeper->late = false;
+	for (size_t i = 0; i < keeper->count; i++) {
+		if (keeper->waiting[i].id != answer.id)
+			continue;
+		gt_hold_filter_continue(LISTENER, answer.id);
+		keeper->waiting[i] = keeper->waiting[--keeper->count];
+		return;
+	}
+}
+
+/* ms until the first of those that wait has waited long enough; -1: nobody waits. */
+static int next_deadline(const struct keeper *keeper)
+{
+	uint64_t now = gt_clock_monotonic(), first = UINT64_MAX;
+
+	for (size_t i = 0; i < keeper->count; i++)
+		if (keeper->waiting[i].since < first)
+			first = keeper->waiting[i].since;
+	if (first == UINT64_MAX)
+		return -1;
+	return now >= first + GT_HOLD_LIMIT_NS
+		       ? 0
+		       : (int)((first + GT_HOLD_LIMIT_NS - now) / 1000000) + 1;
+}
+
+_Noreturn void gt_hold_keep(int listener, int socket, struct hold_shared *shared)
+{
+	struct keeper keeper = {.socket = SOCKET, .shared = shared};
+	struct pollfd ready[2] = {{.fd = LISTENER, .events = POLLIN}, {.events = POLLIN}};
+
+	leave_gputap(listener, socket);
+	for (;;) {
+		ready[1].fd = keeper.socket;
+		ready[0].revents = ready[1].revents = 0;
+		if (poll(ready, 2, next_deadline(&keeper)) < 0 && errno != EINTR)
+			ready[0].revents = POLLIN;
+		if (keeper.socket >= 0 && ready[1].revents)
+			take_answer(&keeper);
+		if (ready[0].revents & POLLIN)
+			take_notification(&keeper);
+		else if (ready[0].revents) /* POLLHUP: the last process has ended */
+			_exit(0);
+		if (!next_deadline(&keeper)) {
+			keeper.late = true;
+			resume_all(&keeper);
+		}
+	}
+}
