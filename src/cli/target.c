@@ -85,8 +85,14 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 {
 	struct running *running = opaque;
 
-	if (event->kind == GT_EVENT_note)
+	if (event->kind == GT_EVENT_note) {
+		/* The lines of earlier events come first. */
+		int error = running->run->flush(running->run->context);
+
 		print_note(event, running->is_recorded);
+		if (error)
+			return error;
+	}
 	return running->run->event(running->run->context, names, event);
 }
 

@@ -41,8 +41,8 @@ struct gt_host {
 bool gt_host_traces(const struct gt_host *host, __u32 process);
 
 /*
- * Whether a traced process passes the rest of the filter now; true where that is not known, as after
- * its end.
+ * Whether a traced process passes the rest of the filter now; true where that is not known, as
+ * after its end.
  */
 bool gt_host_passes(const struct gt_host *host, pid_t process);
 

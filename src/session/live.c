@@ -337,9 +337,10 @@ static void finish(struct gt_live *live)
 	struct gt_counts counts;
 
 	gt_opened_detach(&live->sources);
+	/* Before the notes of the sources about the whole session. */
+	gt_event_reader_finish(live->reader, take_record, live);
 	gt_opened_collect(&live->sources);
 	gt_pipeline_drain(live->pipeline);
-	gt_event_reader_finish(live->reader, take_record, live);
 	emit_clock(live);
 	counts = gt_opened_count(&live->sources);
 	if (counts.untraced) {

@@ -134,7 +134,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	trace --ring-size 4K -o lossy.gtap -- "$calls" --threads 4 100000
 	[[ ${stderr_lines[-1]} =~ " lost (use a larger --ring-size)"$ ]]
 	gputap trace --from lossy.gtap -f cudaMalloc
-	expect_error_line '^gputap: [0-9]+ calls: 0 complete, 0 unfinished, [0-9]+ lost.* \(of all that was recorded\)$'
+	expect_error_line '^gputap: incomplete: [0-9]+ calls: 0 complete, 0 unfinished, [0-9]+ lost.* \(of all that was recorded\)$'
 }
 
 @test "a capture needs no privilege to be shown" {

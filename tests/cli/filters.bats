@@ -222,7 +222,7 @@ expect_tables_with_container() {
 	trace --ring-size 4K --json -o out.json -- "$calls" --threads 4 100000
 	expect_account '.lost > 0 and .made == 100000 and
 		.made == .complete + .unfinished + .lost + .filtered'
-	expect_error_line '^gputap: 100000 calls: .* lost.*\(use a larger --ring-size\)$'
+	expect_error_line '^gputap: incomplete: 100000 calls: .* lost.*\(use a larger --ring-size\)$'
 }
 
 @test "a ring smaller than a page, or larger than the maximum, is rejected" {
