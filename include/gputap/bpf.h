@@ -347,6 +347,44 @@ GPUTAP_HELPER void *(*bpf_ringbuf_reserve)(void *ring, unsigned long long size,
 /* Submit or discard a record. Every reserved record must be passed to one of these. */
 GPUTAP_HELPER void (*bpf_ringbuf_submit)(void *record, unsigned long long flags) = (void *)132;
 GPUTAP_HELPER void (*bpf_ringbuf_discard)(void *record, unsigned long long flags) = (void *)133;
+/*
+ * Call function(index, context) for the indexes 0 to count - 1, until it returns 1. It is a static
+ * function of the program that returns 0 (continue) or 1 (stop); context points to the stack or is
+ * NULL. Returns the number of calls; -EINVAL: flags is not 0; -E2BIG: more than 8,388,608.
+ */
+GPUTAP_HELPER long (*bpf_loop)(unsigned int count, void *function, void *context,
+			       unsigned long long flags) = (void *)181;
+#endif
+
+/*
+ * A condition of loops, `for (…; i < n && can_loop; …)`: true, except from the 8,388,608th time on
+ * in a call of the function. A loop with it may have any limit. `cond_break;` leaves the loop then.
+ * The instruction is may_goto of Linux 6.9.
+ */
+#ifndef can_loop
+#define can_loop                                                                                   \
+	({                                                                                         \
+		__label__ gputap_stop, gputap_next;                                                \
+		int gputap_continues = 1;                                                          \
+		__asm__ goto("1: .byte 0xe5; .byte 0; .long ((%l[gputap_stop] - 1b - 8) / 8) & "    \
+			     "0xffff; .short 0"                                                    \
+			     :                                                                     \
+			     :                                                                     \
+			     :                                                                     \
+			     : gputap_stop);                                                       \
+		goto gputap_next;                                                                  \
+	gputap_stop:                                                                               \
+		gputap_continues = 0;                                                              \
+	gputap_next:;                                                                              \
+		gputap_continues;                                                                  \
+	})
+#endif
+#ifndef cond_break
+#define cond_break                                                                                 \
+	({                                                                                         \
+		if (!can_loop)                                                                     \
+			break;                                                                     \
+	})
 #endif
 
 #ifndef bpf_printk

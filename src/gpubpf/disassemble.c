@@ -67,6 +67,9 @@ static void put_jump(struct gt_strbuf *text, const struct bpf_insn *insn)
 		else
 			gt_strbuf_printf(text, "goto pc%+d", insn->off);
 		return;
+	case BPF_JCOND:
+		gt_strbuf_printf(text, "may_goto pc%+d", insn->off);
+		return;
 	case BPF_CALL:
 		if (insn->src_reg) {
 			gt_strbuf_printf(text, "call pc%+d", insn->imm);

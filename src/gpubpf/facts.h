@@ -17,6 +17,7 @@ enum gt_register_type {
 	GT_REG_MAP_VALUE, /* a pointer into a map's value */
 	GT_REG_RECORD,    /* a pointer into a ring's record */
 	GT_REG_MEMORY,    /* a pointer into the memory of a raw program */
+	GT_REG_FUNCTION,  /* a function, for bpf_loop; `map` is its number in subprograms */
 	GT_REG_MIXED,     /* pointers of different types, on different paths */
 };
 

@@ -60,7 +60,8 @@ int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at)
 {
 	const struct bpf_insn *insn = &insns[at];
 
-	if (insn->code == (BPF_JMP32 | BPF_JA) || gt_bpf_is_subprogram_call(insn))
+	if (insn->code == (BPF_JMP32 | BPF_JA) || gt_bpf_is_subprogram_call(insn) ||
+	    gt_bpf_is_function(insn))
 		return (int64_t)at + 1 + insn->imm;
 	return (int64_t)at + 1 + insn->off;
 }
@@ -187,9 +188,7 @@ static const char *check_jump(const struct bpf_insn *insn)
 		return insn->imm || insn->src_reg || insn->dst_reg ? "BPF_EXIT uses reserved fields"
 								   : NULL;
 	case BPF_JCOND:
-		return insn->src_reg || insn->dst_reg || insn->imm
-			       ? invalid_may_goto
-			       : "may_goto is not for the GPU: bound the loop by a constant";
+		return insn->src_reg || insn->dst_reg || insn->imm ? invalid_may_goto : NULL;
 	}
 	return (source ? insn->imm : insn->src_reg) ? "BPF_JMP/JMP32 uses reserved fields" : NULL;
 }
@@ -238,7 +237,6 @@ static const char *const immediates[] = {
 	[BPF_PSEUDO_MAP_VALUE] = "a map's value by a file descriptor is not for the GPU: by the "
 				 "map's number (src_reg 6) it is",
 	[BPF_PSEUDO_BTF_ID] = "variables of the kernel are not for the GPU",
-	[BPF_PSEUDO_FUNC] = "addresses of functions are not for the GPU",
 	[GT_BPF_IMM_MAP_INDEX_VALUE] = NULL,
 };
 

@@ -42,6 +42,9 @@ enum {
 	GT_BPF_MAX_FRAMES = 8,
 	GT_BPF_REGISTERS = 11,
 	GT_BPF_MAX_INSNS = 1000000, /* larger programs are rejected everywhere */
+	/* Iterations of a bpf_loop, and of the may_goto loops of a function (BPF_MAX_LOOPS). */
+	GT_BPF_MAX_LOOPS = 1 << 23,
+	GT_BPF_LOOP_HELPER = 181,
 };
 
 /* A map as the object declares it. */
@@ -116,6 +119,21 @@ static inline bool gt_bpf_is_subprogram_call(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
 }
+/* An ld_imm64 of a function's address; its target is relative to it, as that of a call. */
+static inline bool gt_bpf_is_function(const struct bpf_insn *insn)
+{
+	return gt_bpf_is_wide(insn) && insn->src_reg == BPF_PSEUDO_FUNC;
+}
+static inline bool gt_bpf_is_loop_call(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+	       insn->imm == GT_BPF_LOOP_HELPER;
+}
+/* Falls through at most GT_BPF_MAX_LOOPS times in a run of its function, and jumps from then on. */
+static inline bool gt_bpf_is_may_goto(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_JCOND);
+}
 /*
  * An atomic load or store (Linux 6.15): memory order acquire or release.
  */
@@ -150,7 +168,7 @@ static inline unsigned gt_bpf_access_size(const struct bpf_insn *insn)
 		return 8;
 	}
 }
-/* The target of a jump or of a call of a function: a slot, perhaps out of range. */
+/* The target of a jump, of a call of a function or of a function's address: a slot, perhaps out of range. */
 int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at);
 
 /*

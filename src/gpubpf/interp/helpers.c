@@ -512,7 +512,7 @@ int gt_interp_call(struct gt_interp_machine *machine, uint32_t number)
 			continue;
 		machine->source = rows[i].source;
 		status = rows[i].call(machine);
-		if (machine->state != GT_INTERP_WAITING)
+		if (machine->state != GT_INTERP_WAITING && number != GT_HELPER_loop)
 			gt_interp_drop_arguments(machine);
 		return status;
 	}

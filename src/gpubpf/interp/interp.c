@@ -191,9 +191,12 @@ static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *in
 	uint64_t *target = &machine->registers[insn->dst_reg];
 	uint32_t maps = machine->options->object ? machine->options->object->map_count : 0;
 
-	if (insn->src_reg != GT_BPF_IMM_SCALAR && number >= maps)
+	if (insn->src_reg != GT_BPF_IMM_SCALAR && !gt_bpf_is_function(insn) && number >= maps)
 		return gt_interp_fail(machine, -EINVAL, "no map %" PRIu64, number);
-	if (insn->src_reg == GT_BPF_IMM_SCALAR)
+	if (gt_bpf_is_function(insn))
+		*target = gt_function_address(
+			(uint32_t)gt_bpf_jump_target(machine->program->insns, machine->at - 1));
+	else if (insn->src_reg == GT_BPF_IMM_SCALAR)
 		*target = offset << 32 | number;
 	else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX)
 		*target = gt_region_address(machine->options, GT_REGION_HANDLES + (unsigned)number,
@@ -205,7 +208,7 @@ static int run_wide(struct gt_interp_machine *machine, const struct bpf_insn *in
 	return 0;
 }
 
-static int enter_function(struct gt_interp_machine *machine, uint32_t target)
+int gt_interp_enter(struct gt_interp_machine *machine, uint32_t target)
 {
 	if (machine->frame + 1 == GT_BPF_MAX_FRAMES)
 		return gt_interp_fail(machine, -ELOOP, "calls are more than %d deep",
@@ -213,7 +216,9 @@ static int enter_function(struct gt_interp_machine *machine, uint32_t target)
 	machine->calls[machine->frame].back = machine->at;
 	memcpy(machine->calls[machine->frame].saved, &machine->registers[6],
 	       sizeof(machine->calls[0].saved));
+	machine->calls[machine->frame].loop.runs = false;
 	machine->frame++;
+	machine->may_gotos[machine->frame] = 0;
 	memset(machine->stacks[machine->frame], 0, GT_BPF_STACK_SIZE);
 	machine->registers[10] = gt_region_address(
 		machine->options, GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
@@ -221,7 +226,7 @@ static int enter_function(struct gt_interp_machine *machine, uint32_t target)
 	return 0;
 }
 
-static void leave_function(struct gt_interp_machine *machine)
+static int leave_function(struct gt_interp_machine *machine)
 {
 	machine->frame--;
 	machine->at = machine->calls[machine->frame].back;
@@ -230,6 +235,16 @@ static void leave_function(struct gt_interp_machine *machine)
 	gt_interp_drop_arguments(machine);
 	machine->registers[10] = gt_region_address(
 		machine->options, GT_REGION_STACK + machine->frame, GT_BPF_STACK_SIZE);
+	return machine->calls[machine->frame].loop.runs ? gt_interp_continue_loop(machine) : 0;
+}
+
+/* Whether a may_goto jumps. */
+static bool is_exhausted(struct gt_interp_machine *machine)
+{
+	if (machine->may_gotos[machine->frame] == GT_BPF_MAX_LOOPS)
+		return true;
+	machine->may_gotos[machine->frame]++;
+	return false;
 }
 
 /* Runs the jump before machine->at. 1 at the program's end. */
@@ -242,13 +257,16 @@ static int run_jump(struct gt_interp_machine *machine, const struct bpf_insn *in
 	case BPF_EXIT:
 		if (!machine->frame)
 			return 1;
-		leave_function(machine);
-		return 0;
+		return leave_function(machine);
 	case BPF_CALL:
 		if (gt_bpf_is_subprogram_call(insn))
-			return enter_function(machine, (uint32_t)target);
+			return gt_interp_enter(machine, (uint32_t)target);
 		return gt_interp_call(machine, (uint32_t)insn->imm);
 	case BPF_JA:
+		break;
+	case BPF_JCOND:
+		if (!is_exhausted(machine))
+			return 0;
 		break;
 	default:
 		if (!gt_interp_jumps(insn, machine->registers[insn->dst_reg],

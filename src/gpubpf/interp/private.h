@@ -18,7 +18,8 @@ enum gt_interp_region {
 	GT_REGION_CONTEXT,
 	GT_REGION_MAPS, /* one per map; the maps themselves are from GT_REGION_HANDLES on */
 	GT_REGION_HANDLES = 1 << 20,
-	GT_REGION_COPIES = 1 << 21, /* values of maps on the host: by instruction of the lookup */
+	GT_REGION_FUNCTIONS = 1 << 19, /* the offset is the function's first instruction */
+	GT_REGION_COPIES = 1 << 21,    /* values of maps on the host: by instruction of the lookup */
 };
 
 /* The copy of a value that a lookup in a map on the host has returned. */
@@ -41,7 +42,13 @@ struct gt_interp_machine {
 	struct {
 		uint32_t back;
 		uint64_t saved[4];
+		struct gt_interp_loop {
+			bool runs; /* bpf_loop: the call is of its function */
+			uint32_t function, index, count;
+			uint64_t context;
+		} loop;
 	} calls[GT_BPF_MAX_FRAMES];
+	uint32_t may_gotos[GT_BPF_MAX_FRAMES]; /* that fell through, in each frame */
 	unsigned frame;
 	uint32_t at;
 	uint64_t executed;
@@ -71,6 +78,12 @@ static inline unsigned gt_region_index(unsigned region)
 	if (region >= GT_REGION_MAPS)
 		return GT_INTERP_MAPS + 2 * (region - GT_REGION_MAPS);
 	return region - GT_REGION_STACK;
+}
+
+/* The value of a register that holds a function. */
+static inline uint64_t gt_function_address(uint32_t start)
+{
+	return ((uint64_t)GT_REGION_FUNCTIONS << GT_INTERP_REGION_SHIFT) + start;
 }
 
 /* The address of a byte as the program sees it. */
@@ -119,6 +132,12 @@ bool gt_interp_jumps(const struct bpf_insn *insn, uint64_t destination, uint64_t
  * that waits for its group keeps the arguments until gt_interp_resume_group.
  */
 int gt_interp_call(struct gt_interp_machine *machine, uint32_t number);
+/* Enter a function, whose exit returns to machine->at. 0 or -ELOOP. */
+int gt_interp_enter(struct gt_interp_machine *machine, uint32_t target);
+/* loop.c: after an iteration of bpf_loop, call its function again or return. 0 or -Exxx. */
+int gt_interp_continue_loop(struct gt_interp_machine *machine);
+/* The helper bpf_loop. */
+int gt_interp_call_back(struct gt_interp_machine *machine);
 /* Clear the argument registers after a call: optional arguments of a later helper are 0. */
 static inline void gt_interp_drop_arguments(struct gt_interp_machine *machine)
 {

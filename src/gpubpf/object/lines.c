@@ -12,7 +12,8 @@
 #include "gpubpf/object/private.h"
 
 enum {
-	R_BPF_CALL = 10, /* R_BPF_64_32 */
+	R_BPF_CALL = 10,    /* R_BPF_64_32 */
+	R_BPF_ADDRESS = 1,  /* R_BPF_64_64 */
 	MAX_RANGES = 256,
 };
 
@@ -119,9 +120,9 @@ static bool find_function(struct line_reader *lines, const char *section, const 
 	return false;
 }
 
-/* Find the symbol of the relocation of a call. */
+/* Find the symbol of the relocation of a call or of a function's address. */
 static bool find_relocation(struct line_reader *lines, size_t section, uint64_t offset,
-			    GElf_Sym *ret_symbol)
+			    unsigned type, GElf_Sym *ret_symbol)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
@@ -136,14 +137,15 @@ static bool find_relocation(struct line_reader *lines, size_t section, uint64_t 
 		data = elf_getdata(scn, NULL);
 		for (int i = 0; data && gelf_getrel(data, i, &relocation); i++)
 			if (relocation.r_offset == offset &&
-			    GELF_R_TYPE(relocation.r_info) == R_BPF_CALL)
+			    GELF_R_TYPE(relocation.r_info) == type)
 				return gelf_getsym(lines->symbols,
 						   (int)GELF_R_SYM(relocation.r_info), ret_symbol);
 	}
 	return false;
 }
 
-/* Find the function that is called by the instruction at a position of the file. */
+/* Find the function that the instruction at a position of the file calls, or whose address it loads.
+ */
 static bool find_callee(struct line_reader *lines, size_t section, uint64_t offset,
 			struct line_range *ret_range)
 {
@@ -156,8 +158,16 @@ static bool find_callee(struct line_reader *lines, size_t section, uint64_t offs
 	if (!data || !data->d_buf || offset + sizeof(insn) > data->d_size)
 		return false;
 	memcpy(&insn, (const uint8_t *)data->d_buf + offset, sizeof(insn));
+	if (gt_bpf_is_wide(&insn)) {
+		if (!find_relocation(lines, section, offset, R_BPF_ADDRESS, &symbol))
+			return false;
+		target = symbol.st_value;
+		if (GELF_ST_TYPE(symbol.st_info) == STT_SECTION)
+			target += (uint32_t)insn.imm;
+		return find_function(lines, NULL, NULL, symbol.st_shndx, target, ret_range);
+	}
 	target = offset + 8 + 8 * (uint64_t)(int64_t)insn.imm;
-	if (find_relocation(lines, section, offset, &symbol)) {
+	if (find_relocation(lines, section, offset, R_BPF_CALL, &symbol)) {
 		section = symbol.st_shndx;
 		target = symbol.st_value;
 		if (GELF_ST_TYPE(symbol.st_info) == STT_SECTION)
@@ -182,19 +192,17 @@ static int follow_calls(struct line_reader *lines, size_t number)
 
 	for (uint32_t i = 0; i < range.count && range.start + i < program->count; i++) {
 		const struct bpf_insn *insn = &program->insns[range.start + i];
+		uint64_t offset = range.offset + 8 * (uint64_t)i;
 		struct line_range callee = {0};
 		int64_t target;
 
-		if (gt_bpf_is_wide(insn)) {
-			i++;
-			continue;
-		}
-		if (!gt_bpf_is_subprogram_call(insn))
-			continue;
 		target = gt_bpf_jump_target(program->insns, range.start + i);
+		i += gt_bpf_is_wide(insn);
+		if (!gt_bpf_is_subprogram_call(insn) && !gt_bpf_is_function(insn))
+			continue;
 		if (target < 0 || target >= program->count || has_range(lines, (uint32_t)target) ||
 		    lines->ranges.count == MAX_RANGES ||
-		    !find_callee(lines, range.section, range.offset + 8 * (uint64_t)i, &callee))
+		    !find_callee(lines, range.section, offset, &callee))
 			continue;
 		callee.start = (uint32_t)target;
 		if (gt_vec_push(&lines->ranges, callee))

@@ -27,7 +27,7 @@ static bool is_conditional(const struct bpf_insn *insn)
 	unsigned class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
 
 	return (class == BPF_JMP || class == BPF_JMP32) && operation != BPF_JA &&
-	       operation != BPF_CALL && operation != BPF_EXIT;
+	       operation != BPF_JCOND && operation != BPF_CALL && operation != BPF_EXIT;
 }
 
 static bool is_jump(const struct bpf_insn *insn)

@@ -115,6 +115,10 @@ void gt_ptxgen_jump(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	struct gt_ptxgen_condition taken;
 	uint8_t paths = gen->facts->insns[gen->at].branch;
 
+	if (gt_bpf_is_may_goto(insn)) {
+		gt_ptxgen_may_goto(gen);
+		return;
+	}
 	if (BPF_OP(insn->code) == BPF_JA)
 		paths = 2;
 	/* The call has branched where its result is NULL. */

@@ -486,7 +486,10 @@ void gt_ptxgen_lddw(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	uint64_t low = (uint32_t)insn->imm, high = (uint32_t)insn[1].imm;
 	struct gt_ptxgen_value value, base;
 
-	if (insn->src_reg == GT_BPF_IMM_SCALAR) {
+	if (gt_bpf_is_function(insn)) {
+		value = gt_ptxgen_function_address(
+			(uint32_t)gt_bpf_jump_target(gen->job->program->insns, gen->at));
+	} else if (insn->src_reg == GT_BPF_IMM_SCALAR) {
 		value = gt_ptxgen_hex(high << 32 | low);
 	} else if (insn->src_reg == GT_BPF_IMM_MAP_INDEX) {
 		value = gt_ptxgen_map_handle((uint32_t)low);

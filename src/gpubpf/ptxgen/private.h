@@ -49,6 +49,7 @@ struct gt_ptxgen_frame {
 	uint32_t number;     /* of the frame: 0 is the main program's */
 	uint32_t subprogram; /* its number in the facts */
 	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
+	struct gt_ptxgen_value budget; /* .b32: how often its may_gotos may still fall through */
 };
 
 struct gt_ptxgen {
@@ -220,6 +221,22 @@ void gt_ptxgen_call(struct gt_ptxgen *gen, const struct bpf_insn *insn);
  * may read as optional arguments.
  */
 void gt_ptxgen_clear_unset(struct gt_ptxgen *gen, uint32_t insn, unsigned registers);
+
+/* Emit a function: its code is inlined. Returns gen->error. */
+int gt_ptxgen_emit_function(struct gt_ptxgen *gen, uint32_t subprogram);
+
+/* ---- loop.c: may_goto and bpf_loop ---- */
+
+/* At the start of a function: its budget, if it has may_gotos. */
+void gt_ptxgen_begin_budget(struct gt_ptxgen *gen);
+void gt_ptxgen_may_goto(struct gt_ptxgen *gen);
+/* The helper bpf_loop. */
+int gt_ptxgen_call_back(struct gt_ptxgen *gen, uint32_t insn);
+/* The value of a register that holds a function: not 0, and not an address. */
+static inline struct gt_ptxgen_value gt_ptxgen_function_address(uint32_t start)
+{
+	return gt_ptxgen_hex((uint64_t)start + 1);
+}
 
 /* ---- kernel.c: the form "kernel" ---- */
 

@@ -70,8 +70,6 @@ static int read_options(struct gt_ptxgen *gen)
 
 /* ---- bodies ---- */
 
-static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram);
-
 static void emit_subprogram_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	uint32_t target = (uint32_t)gt_bpf_jump_target(gen->job->program->insns, gen->at);
@@ -79,7 +77,7 @@ static void emit_subprogram_call(struct gt_ptxgen *gen, const struct bpf_insn *i
 
 	for (uint32_t i = 0; i < gen->facts->subprogram_count; i++)
 		if (gen->facts->subprograms[i].start == target) {
-			emit_function(gen, i);
+			gt_ptxgen_emit_function(gen, i);
 			gen->at = at;
 			gt_ptxgen_clear_unset(gen, at + 1, UINT_MAX);
 			return;
@@ -188,7 +186,7 @@ static void emit_insns(struct gt_ptxgen *gen)
 		gt_ptxgen_emit_label(gen, gt_ptxgen_end_label(gen));
 }
 
-static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
+int gt_ptxgen_emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 {
 	struct gt_ptxgen_frame frame = {
 		.caller = gen->frame,
@@ -201,6 +199,7 @@ static int emit_function(struct gt_ptxgen *gen, uint32_t subprogram)
 	if (frame.top > gen->stack_bytes)
 		gen->stack_bytes = frame.top;
 	gt_ptxgen_begin_frame(gen);
+	gt_ptxgen_begin_budget(gen);
 	if (!frame.caller) {
 		struct gt_ptxgen_value context = gt_ptxgen_reg64(gen, 1);
 
@@ -309,7 +308,7 @@ static int generate(struct gt_ptxgen *gen)
 
 	gen->text_limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
 	if (!error)
-		error = emit_function(gen, 0);
+		error = gt_ptxgen_emit_function(gen, 0);
 	if (!error && gen->list.failed)
 		error = -ENOMEM;
 	if (!error)

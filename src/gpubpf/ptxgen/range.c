@@ -268,7 +268,7 @@ static void follow_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
 
-	if (gt_bpf_is_subprogram_call(insn)) {
+	if (gt_bpf_is_subprogram_call(insn) || gt_bpf_is_loop_call(insn)) {
 		gt_ptxgen_forget_ranges(gen);
 		return;
 	}
@@ -369,7 +369,8 @@ void gt_ptxgen_follow_ranges(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 	default:
 		if (BPF_OP(insn->code) == BPF_CALL)
 			follow_call(gen, insn);
-		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT)
+		else if (BPF_OP(insn->code) != BPF_JA && BPF_OP(insn->code) != BPF_EXIT &&
+			 BPF_OP(insn->code) != BPF_JCOND)
 			*max = max_at_jump(gen, insn, insn->dst_reg, false);
 	}
 }

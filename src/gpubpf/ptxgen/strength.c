@@ -162,7 +162,7 @@ static void follow_call(struct gt_ptxgen *gen, const struct bpf_insn *insn)
 {
 	const struct gt_helper *helper = gt_helper((uint32_t)insn->imm);
 
-	if (gt_bpf_is_subprogram_call(insn)) {
+	if (gt_bpf_is_subprogram_call(insn) || gt_bpf_is_loop_call(insn)) {
 		gt_ptxgen_forget_strength(gen);
 		return;
 	}

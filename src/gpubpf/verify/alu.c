@@ -108,6 +108,8 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_reject(verifier,
 				 "R%u pointer arithmetic on %s prohibited, null-check it first",
 				 shown, gt_register_type_name(pointer));
+	if (pointer->type == GT_REG_FUNCTION)
+		return gt_reject(verifier, "R%u pointer arithmetic on func prohibited", shown);
 	if (pointer->type == GT_REG_MAP &&
 	    !(operation == BPF_ADD && gt_scalar_is_constant(scalar) && !scalar->value))
 		return gt_reject(verifier, "R%u pointer arithmetic on map_ptr prohibited", shown);
@@ -232,6 +234,14 @@ int gt_verify_ld_imm64(struct gt_verifier *verifier, const struct bpf_insn *insn
 	if (insn->src_reg == GT_BPF_IMM_SCALAR) {
 		*target = gt_value_scalar(gt_scalar_constant((uint64_t)(uint32_t)insn[1].imm << 32 |
 							     (uint32_t)insn->imm));
+		return 0;
+	}
+	if (gt_bpf_is_function(insn)) {
+		*target = (struct gt_value){.type = GT_REG_FUNCTION};
+		target->map = (int32_t)verifier->aux[gt_bpf_jump_target(verifier->insns,
+									verifier->at)]
+				      .subprogram;
+		target->scalar = gt_scalar_constant(0);
 		return 0;
 	}
 	if (!verifier->object || (uint32_t)insn->imm >= verifier->object->map_count)

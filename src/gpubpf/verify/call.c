@@ -217,6 +217,11 @@ static int check_end(struct gt_verifier *verifier, const struct gt_helper *helpe
 
 	if (!(helper->traits & GT_TRAIT_ENDS))
 		return 0;
+	for (unsigned i = 0; i <= verifier->state->depth; i++)
+		if (verifier->state->frames[i].called_back)
+			return gt_reject(verifier,
+					 "%s#%u is not for functions that bpf_loop calls",
+					 helper->name, helper->number);
 	if (section && section->level == GT_LEVEL_BLOCK)
 		return gt_reject(verifier,
 				 "%s#%u would end one thread of the block: to skip blocks, call it "
@@ -288,6 +293,15 @@ static int check_context_argument(struct gt_verifier *verifier, unsigned regno)
 	return reject_type(verifier, regno, "ctx");
 }
 
+static int check_stack_argument(struct gt_verifier *verifier, unsigned regno)
+{
+	const struct gt_value *value = gt_register(verifier, regno);
+	bool null = value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->scalar) &&
+		    !value->scalar.value;
+
+	return null || value->type == GT_REG_STACK ? 0 : reject_type(verifier, regno, "fp");
+}
+
 static int check_argument(struct gt_verifier *verifier, struct helper_call *call, unsigned regno)
 {
 	enum gt_helper_argument kind = call->helper->arguments[regno - 1];
@@ -326,6 +340,12 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 		return check_lane_field(verifier, regno);
 	case GT_ARG_STRING:
 		return check_string_argument(verifier, regno);
+	case GT_ARG_COUNT:
+		return value->type == GT_REG_SCALAR ? 0 : reject_type(verifier, regno, "scalar");
+	case GT_ARG_FUNCTION:
+		return value->type == GT_REG_FUNCTION ? 0 : reject_type(verifier, regno, "func");
+	case GT_ARG_STACK_OR_NULL:
+		return check_stack_argument(verifier, regno);
 	case GT_ARG_SCALAR:
 	case GT_ARG_KEY_SCALAR:
 	case GT_ARG_OPTIONAL:
@@ -404,6 +424,16 @@ static int set_result(struct gt_verifier *verifier, const struct helper_call *ca
 		result->maybe_null = false;
 	else
 		result->id = ++verifier->next_id;
+	return error;
+}
+
+int gt_verify_loop_arguments(struct gt_verifier *verifier)
+{
+	struct helper_call call = {.helper = gt_helper(GT_HELPER_loop), .map = -1};
+	int error = 0;
+
+	for (unsigned i = 1; !error && i <= GT_HELPER_ARGUMENTS; i++)
+		error = check_argument(verifier, &call, i);
 	return error;
 }
 

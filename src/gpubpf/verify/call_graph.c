@@ -22,7 +22,7 @@ static int measure_calls(struct gt_verifier *verifier, uint32_t subprogram,
 		uint32_t callee;
 		int error;
 
-		if (gt_bpf_is_subprogram_call(insn)) {
+		if (gt_bpf_is_subprogram_call(insn) || gt_bpf_is_function(insn)) {
 			callee = verifier->aux[gt_bpf_jump_target(verifier->insns, at)].subprogram;
 			other = &chains[callee];
 			verifier->at = at;

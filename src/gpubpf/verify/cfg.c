@@ -38,10 +38,13 @@ static int find_subprograms(struct gt_verifier *verifier)
 		int error;
 
 		verifier->at = at;
-		if (gt_bpf_is_subprogram_call(insn)) {
+		if (gt_bpf_is_subprogram_call(insn) || gt_bpf_is_function(insn)) {
 			target = gt_bpf_jump_target(verifier->insns, at);
 			if (target < 0 || target >= verifier->count)
-				return gt_reject(verifier, "call to invalid destination");
+				return gt_reject(verifier, gt_bpf_is_function(insn)
+							   ? "invalid insn idx %lld of a function"
+							   : "call to invalid destination",
+						 (long long)target);
 			error = add_subprogram(verifier, (uint32_t)target);
 			if (error)
 				return error;
@@ -177,6 +180,10 @@ static int find_reachable(struct gt_verifier *verifier)
 			next[count++] = (uint32_t)gt_bpf_jump_target(verifier->insns, at);
 			verifier->aux[at + 1].prune_point = true;
 		}
+		if (gt_bpf_is_function(insn))
+			next[count++] = (uint32_t)gt_bpf_jump_target(verifier->insns, at);
+		if (gt_bpf_is_may_goto(insn) || gt_bpf_is_loop_call(insn))
+			verifier->aux[at].prune_point = verifier->aux[at].loop_point = true;
 		for (unsigned i = 0; i < count; i++) {
 			int error = check_target(verifier, at, next[i]);
 

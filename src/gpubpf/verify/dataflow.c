@@ -87,6 +87,11 @@ static void find_stack_pointers(struct gt_verifier *verifier, struct worklist *l
 			add_stack_pointers(verifier, list,
 					   (uint32_t)gt_bpf_jump_target(verifier->insns, at),
 					   in & GT_ARGUMENT_REGISTERS);
+		/* The second argument of bpf_loop's function. */
+		if (gt_bpf_is_function(insn))
+			add_stack_pointers(verifier, list,
+					   (uint32_t)gt_bpf_jump_target(verifier->insns, at),
+					   1u << 2);
 	}
 }
 

@@ -310,6 +310,30 @@ static void flow_call(struct gt_divergence *analysis, uint32_t at, struct gt_lan
 	set_register(out, 0, function->varying || function->merged, function->from);
 }
 
+/*
+ * bpf_loop: its function may return at different iterations in different lanes, so that only some
+ * of them execute it again.
+ */
+static void flow_loop_call(struct gt_divergence *analysis, uint32_t at, struct gt_lane_state *out)
+{
+	int32_t only = register_fact(analysis, at, 2)->map;
+	struct gt_lane_state arguments = {.varying = 1u << 1};
+
+	arguments.varying |= (uint16_t)(varies(analysis, at, 3) << 2);
+	arguments.from[2] = analysis->state[at].from[3];
+	for (uint32_t i = 0; i < analysis->facts->subprogram_count; i++) {
+		/* If it differs between paths, each of them may be called. */
+		if ((only >= 0 && (uint32_t)only != i) ||
+		    !analysis->facts->insns[analysis->facts->subprograms[i].start].reached)
+			continue;
+		merge_state(analysis, analysis->facts->subprograms[i].start, &arguments);
+		if (!analysis->single)
+			gt_divergence_of_function(analysis, i, (int32_t)at);
+	}
+	for (unsigned i = 0; i <= 5; i++)
+		set_register(out, i, !i, 0);
+}
+
 /* Merge a state into that before an instruction, or at a function's end. */
 static void merge_state(struct gt_divergence *analysis, uint32_t at, const struct gt_lane_state *in)
 {
@@ -362,6 +386,8 @@ static void flow_insn(struct gt_divergence *analysis, uint32_t at)
 	default:
 		if (gt_bpf_is_subprogram_call(insn))
 			flow_call(analysis, at, &out);
+		else if (gt_bpf_is_loop_call(insn))
+			flow_loop_call(analysis, at, &out);
 		else if (BPF_OP(insn->code) == BPF_CALL)
 			flow_helper(analysis, at, &out);
 	}
@@ -387,7 +413,8 @@ static void check_branch_divergence(struct gt_divergence *analysis, uint32_t at)
 
 	if (facts->branch != 3 || facts->diverges || analysis->single)
 		return;
-	if (!varies(analysis, at, insn->dst_reg) &&
+	/* may_goto counts in each lane. */
+	if (!gt_bpf_is_may_goto(insn) && !varies(analysis, at, insn->dst_reg) &&
 	    (BPF_SRC(insn->code) != BPF_X || !varies(analysis, at, insn->src_reg)))
 		return;
 	facts->diverges = true;

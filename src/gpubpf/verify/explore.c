@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "gpubpf/verify/private.h"
+#include "gpubpf/verify/loops.h"
 
 /* End the current path; tail: steps from here to the program's end. */
 static void end_path(struct gt_verifier *verifier, uint64_t tail)
@@ -81,7 +81,12 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 		bool evict = ++count > limit;
 
 		if (explored->branches) {
-			if (gt_state_subsumes(verifier, explored->state, verifier->state, true))
+			if (gt_loop_is_closed(verifier, explored)) {
+				end_path(verifier, 0);
+				return 1;
+			}
+			if (explored->state->unrolled == verifier->state->unrolled &&
+			    gt_state_subsumes(verifier, explored->state, verifier->state, true))
 				return gt_reject(verifier, "infinite loop detected at insn %u",
 						 verifier->at);
 			if (verifier->jumps - verifier->jumps_at_state < 20 &&
@@ -111,20 +116,23 @@ static int prune_path(struct gt_verifier *verifier)
 {
 	bool add = verifier->jumps - verifier->jumps_at_state >= 2 &&
 		   verifier->facts.visited - verifier->visited_at_state >= 8;
-	int status = find_subsuming(verifier, &add);
+	bool loops = verifier->aux[verifier->at].loop_point;
+	int status;
 
-	if (status || !add)
+	if (loops)
+		gt_loop_begin(verifier);
+	status = find_subsuming(verifier, &add);
+	if (status || !(add || loops))
 		return status;
 	verifier->jumps_at_state = verifier->jumps;
 	verifier->visited_at_state = verifier->facts.visited;
 	return add_explored(verifier, true);
 }
 
-static int enter_subprogram(struct gt_verifier *verifier)
+int gt_verify_enter(struct gt_verifier *verifier, uint32_t target, uint32_t return_insn)
 {
 	struct gt_state *state = verifier->state;
 	struct gt_verify_frame *caller = &state->frames[state->depth], *frame = caller + 1;
-	uint32_t target = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
 
 	if (state->depth + 1 == GT_BPF_MAX_FRAMES)
 		return gt_reject(verifier, "the call stack of %d frames is too deep",
@@ -132,18 +140,31 @@ static int enter_subprogram(struct gt_verifier *verifier)
 	free(frame->slots);
 	*frame = (struct gt_verify_frame){
 		.subprogram = verifier->aux[target].subprogram,
-		.return_insn = verifier->at + 1,
+		.return_insn = return_insn,
+		.invocation = ++verifier->next_id,
 	};
 	state->depth++;
-	memcpy(&frame->registers[1], &caller->registers[1], 5 * sizeof(frame->registers[0]));
 	frame->registers[10] = (struct gt_value){
 		.type = GT_REG_STACK,
 		.frame = (uint8_t)state->depth,
 		.scalar = gt_scalar_constant(0),
 	};
+	verifier->at = target;
+	return 0;
+}
+
+static int enter_subprogram(struct gt_verifier *verifier)
+{
+	struct gt_verify_frame *caller = gt_current_frame(verifier);
+	int error = gt_verify_enter(verifier,
+				    (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at),
+				    verifier->at + 1);
+
+	if (error)
+		return error;
+	memcpy(&caller[1].registers[1], &caller->registers[1], 5 * sizeof(caller->registers[0]));
 	for (unsigned i = 0; i <= 5; i++)
 		caller->registers[i] = (struct gt_value){0};
-	verifier->at = target;
 	return 0;
 }
 
@@ -152,6 +173,8 @@ static int leave_subprogram(struct gt_verifier *verifier)
 	struct gt_state *state = verifier->state;
 	struct gt_verify_frame *frame = &state->frames[state->depth];
 
+	if (frame->called_back)
+		return gt_verify_loop_return(verifier);
 	if (frame->registers[0].type == GT_REG_STACK)
 		return gt_reject(verifier, "cannot return stack pointer to the caller");
 	state->depth--;
@@ -183,9 +206,13 @@ static int visit_jump(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	case BPF_JA:
 		verifier->at = (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at);
 		return 0;
+	case BPF_JCOND:
+		return gt_verify_may_goto(verifier, insn);
 	case BPF_CALL:
 		if (gt_bpf_is_subprogram_call(insn))
 			return enter_subprogram(verifier);
+		if (gt_bpf_is_loop_call(insn))
+			return gt_verify_loop_call(verifier);
 		error = gt_verify_helper(verifier, insn);
 		verifier->at++;
 		return error;
@@ -217,6 +244,16 @@ static void put_log(struct gt_verifier *verifier)
 	gt_strbuf_putc(log, '\n');
 }
 
+static void count_visit(struct gt_verifier *verifier)
+{
+	struct gt_loop *loop = verifier->aux[verifier->at].loop_header
+				       ? gt_loop_at(verifier, verifier->at)
+				       : NULL;
+
+	if (loop)
+		loop->visits++;
+}
+
 static int visit_insn(struct gt_verifier *verifier)
 {
 	const struct bpf_insn *insn = &verifier->insns[verifier->at];
@@ -230,6 +267,7 @@ static int visit_insn(struct gt_verifier *verifier)
 		if (status)
 			return status < 0 ? status : 0;
 	}
+	count_visit(verifier);
 	gt_facts_record(verifier);
 	put_log(verifier);
 	verifier->steps++;
@@ -310,6 +348,8 @@ void gt_verify_explore_clear(struct gt_verifier *verifier)
 	verifier->steps = verifier->explored_bytes = 0;
 	verifier->jumps = verifier->jumps_at_state = 0;
 	verifier->visited_at_state = 0;
+	for (uint32_t i = 0; verifier->loops && i < verifier->loops->count; i++)
+		verifier->loops->items[i].visits = 0;
 	if (verifier->explored)
 		memset(verifier->explored, 0, verifier->count * sizeof(struct gt_explored *));
 }

@@ -194,7 +194,7 @@ static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *s
 	return true;
 }
 
-static int push_pending(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
+int gt_verify_push_path(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn)
 {
 	struct gt_pending_path path = {state, verifier->parent, insn, verifier->steps};
 
@@ -239,7 +239,7 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 		verifier->more_precise = true;
 	}
 	if (jumps && falls) {
-		error = push_pending(verifier, other, target);
+		error = gt_verify_push_path(verifier, other, target);
 		if (error)
 			gt_state_free(other);
 		verifier->at++;

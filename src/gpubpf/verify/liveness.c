@@ -79,6 +79,7 @@ uint16_t gt_insn_uses(const struct bpf_insn *insn)
 	case BPF_CALL:
 		return call_uses(insn);
 	case BPF_JA:
+	case BPF_JCOND:
 		return 0;
 	default:
 		return dst | operand;

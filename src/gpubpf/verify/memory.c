@@ -148,7 +148,8 @@ static int check_access(struct gt_verifier *verifier, const struct gt_access_ran
 {
 	const struct gt_value *base = range->base;
 
-	if (base->maybe_null || !gt_is_pointer(base) || base->type == GT_REG_MAP)
+	if (base->maybe_null || !gt_is_pointer(base) || base->type == GT_REG_MAP ||
+	    base->type == GT_REG_FUNCTION)
 		return gt_reject(verifier, "R%u invalid mem access '%s'", range->regno,
 				 gt_register_type_name(base));
 	switch (base->type) {

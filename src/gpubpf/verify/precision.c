@@ -105,6 +105,9 @@ static uint64_t slots_before_call(const struct gt_insn_aux *aux, const struct bp
 {
 	if (gt_bpf_is_subprogram_call(insn))
 		return aux->stack_pointers & GT_ARGUMENT_REGISTERS ? UINT64_MAX : slots;
+	/* The function may access the caller's stack. */
+	if (gt_bpf_is_loop_call(insn))
+		return gt_registers_contain(aux->stack_pointers, 3) ? UINT64_MAX : slots;
 	/* The key decides whether a lookup may return NULL. */
 	return insn->imm == GT_HELPER_map_lookup_elem ? UINT64_MAX : slots;
 }

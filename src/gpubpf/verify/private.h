@@ -51,7 +51,12 @@ struct gt_slot {
 struct gt_verify_frame {
 	struct gt_value registers[GT_BPF_REGISTERS];
 	uint32_t subprogram;
-	uint32_t return_insn; /* not of frame 0 */
+	uint32_t return_insn; /* not of frame 0; of a function that bpf_loop calls: that call */
+	bool called_back;     /* by bpf_loop */
+	uint32_t invocation;  /* differs between the calls of a function on a path */
+	uint32_t may_gotos;   /* may_goto instructions of this invocation that fell through */
+	uint32_t loop;        /* the bpf_loop being executed … */
+	uint32_t iterations;  /* … and how often it has called its function on this path */
 	uint32_t slot_count;
 	struct gt_slot *slots; /* slot n is the 8 bytes at -8 * (n + 1) */
 };
@@ -62,6 +67,7 @@ struct gt_state {
 	uint32_t references[GT_MAX_REFERENCES];
 	uint32_t reference_insns[GT_MAX_REFERENCES];
 	unsigned reference_count;
+	uint32_t unrolled; /* iterations of may_goto and bpf_loop on this path */
 };
 
 /* An explored state at a prune point: a node of the tree of paths through the program. */
@@ -94,6 +100,7 @@ struct gt_insn_aux {
 	bool prune_point;        /* states are compared and kept here */
 	bool precise_jump;       /* a branch that was decided, or that bounded other scalars */
 	bool loop_header;        /* target of a backward jump */
+	bool loop_point;         /* may_goto, or a call of bpf_loop */
 	bool reachable;
 	bool reads_context, reads_memory; /* loads, on some explored path */
 	uint32_t subprogram;
@@ -120,6 +127,9 @@ struct gt_verifier {
 	uint32_t jumps, jumps_at_state;
 	uint64_t visited_at_state;
 	uint64_t explored_bytes;
+	bool has_budgets; /* may_goto or bpf_loop: the longest path says nothing about a run */
+	struct gt_loops *loops; /* NULL: not searched for */
+	bool too_many_loops;
 	struct gt_verify_error *error;
 	struct gt_diag *diag;
 };
@@ -283,6 +293,25 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn);
 
 /* call.c */
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn);
+int gt_verify_loop_arguments(struct gt_verifier *verifier);
+
+/* explore.c: enter a function at the current instruction, which is returned to. */
+int gt_verify_enter(struct gt_verifier *verifier, uint32_t target, uint32_t return_insn);
+/* jump.c: add a path to explore later; the caller frees the state on failure. */
+int gt_verify_push_path(struct gt_verifier *verifier, struct gt_state *state, uint32_t insn);
+
+/* loop.c: may_goto and bpf_loop. */
+int gt_verify_may_goto(struct gt_verifier *verifier, const struct bpf_insn *insn);
+int gt_verify_loop_call(struct gt_verifier *verifier);
+/* At the exit of a function that bpf_loop calls: return to that call. */
+int gt_verify_loop_return(struct gt_verifier *verifier);
+/* Before states are compared at a call of bpf_loop. */
+void gt_loop_begin(struct gt_verifier *verifier);
+/*
+ * Whether a state on the current path subsumes the current one and iterations of may_goto or
+ * bpf_loop, whose number is limited, lie between them.
+ */
+bool gt_loop_is_closed(const struct gt_verifier *verifier, const struct gt_explored *explored);
 
 /* facts.c; begin discards the facts of an earlier pass. */
 int gt_facts_begin(struct gt_verifier *verifier);

@@ -59,6 +59,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	}
 	copy->depth = state->depth;
 	copy->reference_count = state->reference_count;
+	copy->unrolled = state->unrolled;
 	memcpy(copy->references, state->references, sizeof(copy->references));
 	memcpy(copy->reference_insns, state->reference_insns, sizeof(copy->reference_insns));
 	for (unsigned i = 0; i <= state->depth; i++) {
@@ -160,6 +161,8 @@ const char *gt_register_type_name(const struct gt_value *value)
 		return value->maybe_null ? "ringbuf_mem_or_null" : "ringbuf_mem";
 	case GT_REG_MEMORY:
 		return "mem";
+	case GT_REG_FUNCTION:
+		return "func";
 	default:
 		return "?";
 	}

@@ -151,12 +151,17 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 			&verifier->aux[top ? verifier->at : old->frames[i + 1].return_insn];
 
 		if (one->subprogram != other->subprogram ||
-		    (i && one->return_insn != other->return_insn))
+		    (i && one->return_insn != other->return_insn) ||
+		    one->called_back != other->called_back)
+			return false;
+		/* Fewer iterations were explored from there. */
+		if (one->iterations > other->iterations)
 			return false;
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++) {
 			if (!exact && !(aux->live >> j & 1))
 				continue;
-			if (!top && j < 6)
+			/* bpf_loop is executed again, with its arguments. */
+			if (!top && j < 6 && !old->frames[i + 1].called_back)
 				continue;
 			if (!subsumes_value(&one->registers[j], &other->registers[j],
 					    aux->precise >> j & 1, exact, &ids))

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gpubpf/verify/private.h"
+#include "gpubpf/verify/loops.h"
 
 static void fill_error(struct gt_verifier *verifier)
 {
@@ -103,7 +103,27 @@ static void clear_verifier(struct gt_verifier *verifier)
 	free(verifier->explored);
 	free(verifier->insns);
 	free(verifier->aux);
+	gt_loops_free(verifier->loops);
 	gt_facts_clear(&verifier->facts);
+}
+
+/* Set the bound of the instructions that a run executes. */
+static void set_bound(struct gt_verifier *verifier)
+{
+	for (struct gt_explored *explored = verifier->all_explored; explored;
+	     explored = explored->next_all)
+		if (!explored->parent)
+			verifier->facts.bound = explored->longest;
+	if (verifier->has_budgets)
+		verifier->facts.bound = gt_verify_bound(verifier);
+}
+
+static int find_loops(struct gt_verifier *verifier)
+{
+	int error = gt_loops_find(verifier);
+
+	verifier->too_many_loops = error == -E2BIG;
+	return error == -E2BIG ? 0 : error;
 }
 
 static int verify_program(struct gt_verifier *verifier)
@@ -132,6 +152,8 @@ static int verify_program(struct gt_verifier *verifier)
 		verifier->insns[at] = gt_bpf_without_order(&verifier->program->insns[at]);
 	error = gt_verify_cfg(verifier);
 	if (!error)
+		error = find_loops(verifier);
+	if (!error)
 		error = run_passes(verifier);
 	if (!error)
 		error = gt_verify_calls(verifier);
@@ -141,10 +163,7 @@ static int verify_program(struct gt_verifier *verifier)
 	error = gt_verify_divergence(verifier);
 	if (error)
 		return error;
-	for (struct gt_explored *explored = verifier->all_explored; explored;
-	     explored = explored->next_all)
-		if (!explored->parent)
-			verifier->facts.bound = explored->longest;
+	set_bound(verifier);
 	if (verifier->options->max_executed &&
 	    verifier->facts.bound > verifier->options->max_executed)
 		return gt_diag(verifier->diag, -EACCES, "verify", NULL,
