@@ -366,7 +366,7 @@ GPUTAP_HELPER long (*bpf_loop)(unsigned int count, void *function, void *context
 	({                                                                                         \
 		__label__ gputap_stop, gputap_next;                                                \
 		int gputap_continues = 1;                                                          \
-		__asm__ goto("1: .byte 0xe5; .byte 0; .long ((%l[gputap_stop] - 1b - 8) / 8) & "    \
+		__asm__ goto("1: .byte 0xe5; .byte 0; .long ((%l[gputap_stop] - 1b - 8) / 8) & "   \
 			     "0xffff; .short 0"                                                    \
 			     :                                                                     \
 			     :                                                                     \

@@ -12,27 +12,27 @@
 /* Argument types, as the verifier checks them. */
 enum gt_helper_argument {
 	GT_ARG_NONE,
-	GT_ARG_ANYTHING,     /* any initialised register */
-	GT_ARG_SCALAR,       /* a scalar that becomes visible to others: no address */
-	GT_ARG_KEY_SCALAR,   /* the same, and it selects a value of an array */
-	GT_ARG_OPTIONAL,     /* as GT_ARG_SCALAR, or not initialised */
-	GT_ARG_MAP,          /* a map with lookup: ld_imm64 of a map index */
-	GT_ARG_RING,         /* a map that takes records */
-	GT_ARG_KEY,          /* readable memory of the map's key size */
-	GT_ARG_VALUE,        /* readable memory of the map's value size */
-	GT_ARG_MEMORY,       /* readable memory of the size in the next argument */
-	GT_ARG_SIZE,         /* that size: at least 1 */
-	GT_ARG_SIZE_OR_ZERO, /* that size: 0 allowed */
-	GT_ARG_RECORD_SIZE,  /* a known size of a record */
-	GT_ARG_RECORD,       /* the start of a reserved record, which the call releases */
-	GT_ARG_CONTEXT,      /* on GPUs anything; else the unmodified context */
-	GT_ARG_RESULT_U64,   /* memory of 8 bytes that is written */
-	GT_ARG_PREFETCH,     /* a known gt_prefetch */
-	GT_ARG_LANE_FIELD,   /* a known gt_lane_field (context.h) that the section has */
-	GT_ARG_COUNT,        /* a scalar: how often a function is called */
-	GT_ARG_FUNCTION,     /* a function that the helper calls */
+	GT_ARG_ANYTHING,      /* any initialised register */
+	GT_ARG_SCALAR,        /* a scalar that becomes visible to others: no address */
+	GT_ARG_KEY_SCALAR,    /* the same, and it selects a value of an array */
+	GT_ARG_OPTIONAL,      /* as GT_ARG_SCALAR, or not initialised */
+	GT_ARG_MAP,           /* a map with lookup: ld_imm64 of a map index */
+	GT_ARG_RING,          /* a map that takes records */
+	GT_ARG_KEY,           /* readable memory of the map's key size */
+	GT_ARG_VALUE,         /* readable memory of the map's value size */
+	GT_ARG_MEMORY,        /* readable memory of the size in the next argument */
+	GT_ARG_SIZE,          /* that size: at least 1 */
+	GT_ARG_SIZE_OR_ZERO,  /* that size: 0 allowed */
+	GT_ARG_RECORD_SIZE,   /* a known size of a record */
+	GT_ARG_RECORD,        /* the start of a reserved record, which the call releases */
+	GT_ARG_CONTEXT,       /* on GPUs anything; else the unmodified context */
+	GT_ARG_RESULT_U64,    /* memory of 8 bytes that is written */
+	GT_ARG_PREFETCH,      /* a known gt_prefetch */
+	GT_ARG_LANE_FIELD,    /* a known gt_lane_field (context.h) that the section has */
+	GT_ARG_COUNT,         /* a scalar: how often a function is called */
+	GT_ARG_FUNCTION,      /* a function that the helper calls */
 	GT_ARG_STACK_OR_NULL, /* a pointer to the stack, passed to that function */
-	GT_ARG_STRING,       /* a NUL-terminated string in a constant map */
+	GT_ARG_STRING,        /* a NUL-terminated string in a constant map */
 };
 
 /* Where helper 550 (prefetch) brings a line of memory, and how long it is to stay there. */

@@ -168,7 +168,8 @@ static inline unsigned gt_bpf_access_size(const struct bpf_insn *insn)
 		return 8;
 	}
 }
-/* The target of a jump, of a call of a function or of a function's address: a slot, perhaps out of range. */
+/* The target of a jump, of a call of a function or of a function's address: a slot, perhaps out of
+ * range. */
 int64_t gt_bpf_jump_target(const struct bpf_insn *insns, uint32_t at);
 
 /*

@@ -271,6 +271,10 @@ static int assemble_jump(struct assembler *assembler, const char *word, struct b
 		insn->code = word[0] == 'j' ? BPF_JMP | BPF_JA : BPF_JMP32 | BPF_JA;
 		return take_target(assembler, insn, word[0] != 'j');
 	}
+	if (!strcmp(word, "may_goto")) {
+		insn->code = BPF_JMP | BPF_JCOND;
+		return take_target(assembler, insn, false);
+	}
 	named = FIND(jump_names, word, length);
 	if (!named)
 		return 1;
@@ -410,13 +414,18 @@ static int assemble_wide(struct assembler *assembler, const char *word, struct b
 	unsigned target = 0;
 	int error;
 
-	if (strcmp(word, "lddw") && strcmp(word, "ldmap") && strcmp(word, "ldmapvalue"))
+	if (strcmp(word, "lddw") && strcmp(word, "ldmap") && strcmp(word, "ldmapvalue") &&
+	    strcmp(word, "ldfunc"))
 		return 1;
 	insns[0].code = BPF_LD | BPF_IMM | BPF_DW;
 	error = take_register(assembler, &target);
 	insns[0].dst_reg = target & 15;
 	if (!error && !take(assembler, ','))
 		error = wrong(assembler, "',' is expected");
+	if (!error && !strcmp(word, "ldfunc")) {
+		insns[0].src_reg = BPF_PSEUDO_FUNC;
+		return take_target(assembler, &insns[0], true);
+	}
 	if (!error)
 		error = take_number(assembler, &number);
 	if (error)

@@ -11,6 +11,7 @@
  *	acquireb r1, [r2+3]            releasedw [r1], r2                 atomic load, store
  *	lock add [r1], r2                  lock fetch_or32 [r1+4], r2     lock cmpxchg [r1], r2
  *	jeq r1, 0, +2    jsgt32 r1, r2, label                ja label      gotol label
+ *	may_goto label                                       ldfunc r2, label
  *	call 1           call local label  exit             label:         # a remark
  *	raw 0x95, 0, 0, 0, 0               opcode, target, source, offset, immediate
  */

@@ -11,6 +11,7 @@
  *	after 0a0b0d               the memory at the end
  *	rejected insn 3: the text  instead of a result: the message of the verifier
  *	linux accepts: because     Linux has another verdict ("rejects"), and why
+ *	linux runs: because        the same verdict, and another result
  *	strict                     all instructions that RFC 9669 allows are accepted
  */
 #pragma once
@@ -38,7 +39,8 @@ struct bpf_case {
 	bool has_after, strict;
 	uint64_t result;
 	char rejection[512];     /* "" if it is accepted */
-	char linux_verdict[256]; /* "accepts: …", "rejects: …", or "" if it is the same */
+	char linux_verdict[256]; /* "accepts: …", "rejects: …", "runs: …", or "" if it is the same
+				  */
 	char other_message[256]; /* why Linux rejects it with another message, or "" */
 	struct gt_strbuf text;
 };

@@ -14,6 +14,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+
 #include "base/clean.h"
 #include "gpubpf/program.h"
 
@@ -77,9 +80,66 @@ static inline int kernel_map(const struct gt_bpf_map *map)
 	return fd;
 }
 
+/* The functions of a program that takes the address of one: Linux requires their types. */
+struct kernel_functions {
+	int types; /* of BTF; -1: not needed */
+	struct bpf_func_info infos[64];
+	uint32_t count;
+};
+
+static inline void kernel_add_function(struct kernel_functions *functions, struct btf *btf,
+				       int prototype, uint32_t start)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "function_%u", start);
+	functions->infos[functions->count++] = (struct bpf_func_info){
+		.insn_off = start,
+		.type_id = (uint32_t)btf__add_func(
+			btf, name, start ? BTF_FUNC_STATIC : BTF_FUNC_GLOBAL, prototype),
+	};
+}
+
+/* Whether a function starts at an instruction. */
+static inline bool kernel_is_start(const struct bpf_insn *insns, uint32_t count, uint32_t start)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if ((gt_bpf_is_subprogram_call(&insns[i]) || gt_bpf_is_function(&insns[i])) &&
+		    gt_bpf_jump_target(insns, i) == start)
+			return true;
+		i += gt_bpf_is_wide(&insns[i]);
+	}
+	return !start;
+}
+
+static inline void kernel_find_functions(const struct bpf_insn *insns, uint32_t count,
+					 struct kernel_functions *functions)
+{
+	struct btf *btf;
+	const void *raw;
+	uint32_t size;
+	bool needed = false;
+	int prototype;
+
+	*functions = (struct kernel_functions){.types = -1};
+	for (uint32_t i = 0; i < count; i++)
+		needed |= gt_bpf_is_function(&insns[i]);
+	btf = needed ? btf__new_empty() : NULL;
+	if (!btf)
+		return;
+	prototype = btf__add_func_proto(btf, btf__add_int(btf, "int", 4, BTF_INT_SIGNED));
+	for (uint32_t i = 0; i < count && functions->count < 64; i++)
+		if (kernel_is_start(insns, count, i))
+			kernel_add_function(functions, btf, prototype, i);
+	raw = btf__raw_data(btf, &size);
+	functions->types = raw ? bpf_btf_load(raw, size, NULL) : -1;
+	btf__free(btf);
+}
+
 static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, const int *fds,
 			      char *log, uint32_t log_size)
 {
+	struct kernel_functions functions;
 	union bpf_attr request = {
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
 		.insns = (uintptr_t)insns,
@@ -92,8 +152,19 @@ static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, cons
 		.log_level = log ? KERNEL_LOG_TOTALS : 0,
 		.fd_array = (uintptr_t)fds,
 	};
+	int result;
 
-	return kernel_call(BPF_PROG_LOAD, &request);
+	kernel_find_functions(insns, count, &functions);
+	if (functions.types >= 0) {
+		request.prog_btf_fd = (uint32_t)functions.types;
+		request.func_info_rec_size = sizeof(functions.infos[0]);
+		request.func_info = (uintptr_t)functions.infos;
+		request.func_info_cnt = functions.count;
+	}
+	result = kernel_call(BPF_PROG_LOAD, &request);
+	if (functions.types >= 0)
+		close(functions.types);
+	return result;
 }
 
 /* Whether it has atomic loads and stores (Linux 6.15). */

@@ -19,7 +19,7 @@ enum gt_interp_region {
 	GT_REGION_MAPS, /* one per map; the maps themselves are from GT_REGION_HANDLES on */
 	GT_REGION_HANDLES = 1 << 20,
 	GT_REGION_FUNCTIONS = 1 << 19, /* the offset is the function's first instruction */
-	GT_REGION_COPIES = 1 << 21,    /* values of maps on the host: by instruction of the lookup */
+	GT_REGION_COPIES = 1 << 21, /* values of maps on the host: by instruction of the lookup */
 };
 
 /* The copy of a value that a lookup in a map on the host has returned. */

@@ -12,8 +12,8 @@
 #include "gpubpf/object/private.h"
 
 enum {
-	R_BPF_CALL = 10,    /* R_BPF_64_32 */
-	R_BPF_ADDRESS = 1,  /* R_BPF_64_64 */
+	R_BPF_CALL = 10,   /* R_BPF_64_32 */
+	R_BPF_ADDRESS = 1, /* R_BPF_64_64 */
 	MAX_RANGES = 256,
 };
 
@@ -136,15 +136,15 @@ static bool find_relocation(struct line_reader *lines, size_t section, uint64_t 
 			continue;
 		data = elf_getdata(scn, NULL);
 		for (int i = 0; data && gelf_getrel(data, i, &relocation); i++)
-			if (relocation.r_offset == offset &&
-			    GELF_R_TYPE(relocation.r_info) == type)
+			if (relocation.r_offset == offset && GELF_R_TYPE(relocation.r_info) == type)
 				return gelf_getsym(lines->symbols,
 						   (int)GELF_R_SYM(relocation.r_info), ret_symbol);
 	}
 	return false;
 }
 
-/* Find the function that the instruction at a position of the file calls, or whose address it loads.
+/* Find the function that the instruction at a position of the file calls, or whose address it
+ * loads.
  */
 static bool find_callee(struct line_reader *lines, size_t section, uint64_t offset,
 			struct line_range *ret_range)

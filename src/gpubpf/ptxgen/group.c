@@ -156,7 +156,8 @@ static bool call_needs_leader(const struct gt_ptxgen *gen, const struct gt_helpe
 {
 	return !is_common_lookup(gen, helper) &&
 	       !(helper->traits & (GT_TRAIT_GROUP | GT_TRAIT_ENDS)) &&
-	       helper->number != GT_HELPER_warp_active_mask && helper->number != GT_HELPER_loop && !writes_arguments(helper);
+	       helper->number != GT_HELPER_warp_active_mask && helper->number != GT_HELPER_loop &&
+	       !writes_arguments(helper);
 }
 
 /* Whether other threads can read or write the memory that a pointer points to. */

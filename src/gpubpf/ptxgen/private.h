@@ -46,9 +46,9 @@ struct gt_ptxgen_stack {
 /* A function that is emitted, inlined at a call. */
 struct gt_ptxgen_frame {
 	struct gt_ptxgen_frame *caller;
-	uint32_t number;     /* of the frame: 0 is the main program's */
-	uint32_t subprogram; /* its number in the facts */
-	uint32_t top;        /* r10, in bytes from the start of the stack's memory */
+	uint32_t number;               /* of the frame: 0 is the main program's */
+	uint32_t subprogram;           /* its number in the facts */
+	uint32_t top;                  /* r10, in bytes from the start of the stack's memory */
 	struct gt_ptxgen_value budget; /* .b32: how often its may_gotos may still fall through */
 };
 

@@ -2,7 +2,7 @@
 /* Arithmetic on scalars and pointers. */
 #include <inttypes.h>
 
-#include "gpubpf/verify/private.h"
+#include "gpubpf/verify/widen.h"
 
 int gt_verify_read(struct gt_verifier *verifier, unsigned regno)
 {
@@ -57,6 +57,7 @@ static int verify_move(struct gt_verifier *verifier, const struct bpf_insn *insn
 		gt_verify_assign_id(verifier, source);
 		result.id = source->id;
 	}
+	gt_origin_move(insn, source, &result, same);
 	*target = result;
 	return 0;
 }
@@ -126,10 +127,15 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		return gt_reject(verifier, "R%u tried to subtract pointer from scalar", shown);
 	if (operation == BPF_SUB && pointer->type == GT_REG_STACK)
 		return gt_reject(verifier, "R%u subtraction from stack pointer prohibited", shown);
-	if (gt_scalar_is_constant(scalar))
-		result.fixed_offset += operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
-	else
+	if (gt_scalar_is_constant(scalar)) {
+		int64_t moved = operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
+
+		result.fixed_offset += moved;
+		result.change = (int64_t)((uint64_t)result.change + (uint64_t)moved);
+	} else {
 		result.scalar = gt_scalar_alu(&alu, &pointer->scalar, scalar);
+		result.origin = 0;
+	}
 	error = check_pointer_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
 		return error;
@@ -221,6 +227,7 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	target->address = left.address || right.address;
 	if (!is_unary(insn))
 		link_sum(target, insn, &left, &right.scalar);
+	gt_origin_alu(insn, &left, &right, target);
 	return 0;
 }
 
@@ -238,9 +245,9 @@ int gt_verify_ld_imm64(struct gt_verifier *verifier, const struct bpf_insn *insn
 	}
 	if (gt_bpf_is_function(insn)) {
 		*target = (struct gt_value){.type = GT_REG_FUNCTION};
-		target->map = (int32_t)verifier->aux[gt_bpf_jump_target(verifier->insns,
-									verifier->at)]
-				      .subprogram;
+		target->map =
+			(int32_t)verifier->aux[gt_bpf_jump_target(verifier->insns, verifier->at)]
+				.subprogram;
 		target->scalar = gt_scalar_constant(0);
 		return 0;
 	}

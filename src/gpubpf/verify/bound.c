@@ -20,25 +20,19 @@ static uint64_t multiply_bounds(uint64_t left, uint64_t right)
 	return __builtin_mul_overflow(left, right, &left) ? UINT64_MAX : left;
 }
 
-static bool has_may_goto(const struct gt_verifier *verifier, const struct gt_loop *loop)
-{
-	for (uint32_t at = 0; at < verifier->count; at++)
-		if (gt_loop_contains(loop, at) && gt_bpf_is_may_goto(&verifier->insns[at]))
-			return true;
-	return false;
-}
-
 /*
- * How often a loop's header is executed each time the loop is entered: at most as often as all paths
- * visited it, and again after each may_goto that falls through.
+ * How often a loop's header is executed each time the loop is entered: at most as often as all
+ * paths visited it, and again after each may_goto that falls through, unless its iterations were
+ * proved.
  */
 static uint64_t iterations_of(const struct gt_verifier *verifier, const struct gt_loop *loop)
 {
 	uint64_t visits = loop->visits ? loop->visits : 1;
 
-	return has_may_goto(verifier, loop)
-		       ? multiply_bounds(visits, (uint64_t)GT_BPF_MAX_LOOPS + 1)
-		       : visits;
+	if (verifier->widens && !loop->exact)
+		return add_bounds(loop->iterations, 1);
+	return loop->has_may_goto ? multiply_bounds(visits, (uint64_t)GT_BPF_MAX_LOOPS + 1)
+				  : visits;
 }
 
 static uint64_t bound_of_function(struct bound_search *search, uint32_t function);
@@ -58,8 +52,7 @@ static uint64_t bound_of_loop_call(struct bound_search *search, uint32_t at)
 
 		if (!gt_bpf_is_function(&verifier->insns[from]))
 			continue;
-		function =
-			verifier->aux[gt_bpf_jump_target(verifier->insns, from)].subprogram;
+		function = verifier->aux[gt_bpf_jump_target(verifier->insns, from)].subprogram;
 		if (registers[2].map >= 0 && (uint32_t)registers[2].map != function)
 			continue;
 		other = bound_of_function(search, function);
@@ -77,13 +70,14 @@ static uint64_t bound_of_insn(struct bound_search *search, uint32_t at)
 	if (gt_bpf_is_subprogram_call(insn))
 		bound = add_bounds(
 			bound,
-			bound_of_function(search,
-					  verifier->aux[gt_bpf_jump_target(verifier->insns, at)]
-						  .subprogram));
+			bound_of_function(
+				search,
+				verifier->aux[gt_bpf_jump_target(verifier->insns, at)].subprogram));
 	else if (gt_bpf_is_loop_call(insn))
 		bound = add_bounds(bound, bound_of_loop_call(search, at));
 	for (uint32_t i = 0; i < verifier->loops->count; i++)
-		if (gt_loop_contains(&verifier->loops->items[i], at))
+		if (!verifier->loops->items[i].is_call &&
+		    gt_loop_contains(&verifier->loops->items[i], at))
 			bound = multiply_bounds(
 				bound, iterations_of(verifier, &verifier->loops->items[i]));
 	return bound;

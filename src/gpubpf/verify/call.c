@@ -219,8 +219,7 @@ static int check_end(struct gt_verifier *verifier, const struct gt_helper *helpe
 		return 0;
 	for (unsigned i = 0; i <= verifier->state->depth; i++)
 		if (verifier->state->frames[i].called_back)
-			return gt_reject(verifier,
-					 "%s#%u is not for functions that bpf_loop calls",
+			return gt_reject(verifier, "%s#%u is not for functions that bpf_loop calls",
 					 helper->name, helper->number);
 	if (section && section->level == GT_LEVEL_BLOCK)
 		return gt_reject(verifier,

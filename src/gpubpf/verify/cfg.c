@@ -41,9 +41,10 @@ static int find_subprograms(struct gt_verifier *verifier)
 		if (gt_bpf_is_subprogram_call(insn) || gt_bpf_is_function(insn)) {
 			target = gt_bpf_jump_target(verifier->insns, at);
 			if (target < 0 || target >= verifier->count)
-				return gt_reject(verifier, gt_bpf_is_function(insn)
-							   ? "invalid insn idx %lld of a function"
-							   : "call to invalid destination",
+				return gt_reject(verifier,
+						 gt_bpf_is_function(insn)
+							 ? "invalid insn idx %lld of a function"
+							 : "call to invalid destination",
 						 (long long)target);
 			error = add_subprogram(verifier, (uint32_t)target);
 			if (error)

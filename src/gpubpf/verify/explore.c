@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "gpubpf/verify/loops.h"
+#include "gpubpf/verify/widen.h"
 
 /* End the current path; tail: steps from here to the program's end. */
 static void end_path(struct gt_verifier *verifier, uint64_t tail)
@@ -85,7 +85,8 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 				end_path(verifier, 0);
 				return 1;
 			}
-			if (explored->state->unrolled == verifier->state->unrolled &&
+			if (!verifier->widens &&
+			    explored->state->unrolled == verifier->state->unrolled &&
 			    gt_state_subsumes(verifier, explored->state, verifier->state, true))
 				return gt_reject(verifier, "infinite loop detected at insn %u",
 						 verifier->at);
@@ -111,6 +112,18 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 	return 0;
 }
 
+/* Whether the current instruction is the header of a loop to be widened, which it enters. */
+static bool is_entered(const struct gt_verifier *verifier)
+{
+	const struct gt_insn_aux *aux = &verifier->aux[verifier->at];
+	const struct gt_verify_frame *frame = &verifier->state->frames[verifier->state->depth];
+
+	if (!verifier->widens)
+		return false;
+	return aux->loop_header ||
+	       (gt_bpf_is_loop_call(&verifier->insns[verifier->at]) && !frame->iterations);
+}
+
 /* At a prune point: 1 if the path is pruned, 0, or an error. */
 static int prune_path(struct gt_verifier *verifier)
 {
@@ -121,12 +134,20 @@ static int prune_path(struct gt_verifier *verifier)
 
 	if (loops)
 		gt_loop_begin(verifier);
+	if (gt_widened_here(verifier)) {
+		status = gt_widen_come_back(verifier);
+		if (status > 0)
+			end_path(verifier, 0);
+		return status;
+	}
+	loops |= is_entered(verifier);
 	status = find_subsuming(verifier, &add);
 	if (status || !(add || loops))
 		return status;
 	verifier->jumps_at_state = verifier->jumps;
 	verifier->visited_at_state = verifier->facts.visited;
-	return add_explored(verifier, true);
+	status = add_explored(verifier, true);
+	return status || !is_entered(verifier) ? status : gt_widen_enter(verifier);
 }
 
 int gt_verify_enter(struct gt_verifier *verifier, uint32_t target, uint32_t return_insn)
@@ -246,9 +267,8 @@ static void put_log(struct gt_verifier *verifier)
 
 static void count_visit(struct gt_verifier *verifier)
 {
-	struct gt_loop *loop = verifier->aux[verifier->at].loop_header
-				       ? gt_loop_at(verifier, verifier->at)
-				       : NULL;
+	struct gt_loop *loop =
+		verifier->aux[verifier->at].loop_header ? gt_loop_at(verifier, verifier->at) : NULL;
 
 	if (loop)
 		loop->visits++;
@@ -262,6 +282,7 @@ static int visit_insn(struct gt_verifier *verifier)
 
 	if (++verifier->facts.visited > limit)
 		return gt_verifier_too_large(verifier);
+	gt_widen_leave(verifier);
 	if (verifier->aux[verifier->at].prune_point) {
 		status = prune_path(verifier);
 		if (status)
@@ -333,6 +354,7 @@ int gt_verify_explore(struct gt_verifier *verifier)
 
 void gt_verify_explore_clear(struct gt_verifier *verifier)
 {
+	gt_widen_clear(verifier);
 	gt_state_free(gt_take(verifier->state));
 	gt_vec_each (path, &verifier->pending)
 		gt_state_free(path->state);

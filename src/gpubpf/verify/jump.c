@@ -2,7 +2,7 @@
 /* Conditional jumps: which branches are possible, and the bounds on each. */
 #include <errno.h>
 
-#include "gpubpf/verify/private.h"
+#include "gpubpf/verify/widen.h"
 
 /* Run a block for each value of a state. */
 #define EACH_VALUE(state, value, ...)                                                              \
@@ -187,9 +187,11 @@ static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *s
 		return false;
 	left->scalar = one;
 	*ret_linked |= sync_linked_scalars(state, *left);
+	gt_origin_sync(state, left);
 	if (right != &constant) {
 		right->scalar = other;
 		*ret_linked |= sync_linked_scalars(state, *right);
+		gt_origin_sync(state, right);
 	}
 	return true;
 }
@@ -231,8 +233,11 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	other = gt_state_copy(verifier->state);
 	if (!other)
 		return gt_verifier_no_memory(verifier);
-	jumps = assume_branch(verifier, other, insn, true, &linked);
-	falls = assume_branch(verifier, verifier->state, insn, false, &linked);
+	gt_rank_note_test(verifier, insn);
+	jumps = assume_branch(verifier, other, insn, true, &linked) &&
+		gt_rank_apply_order(verifier, other, insn, true);
+	falls = assume_branch(verifier, verifier->state, insn, false, &linked) &&
+		gt_rank_apply_order(verifier, verifier->state, insn, false);
 	facts->branch |= (uint8_t)(jumps << 1 | falls);
 	if (!aux->precise_jump && (!jumps || !falls || linked)) {
 		aux->precise_jump = true;

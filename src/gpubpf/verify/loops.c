@@ -55,7 +55,9 @@ static int add_loops(struct gt_verifier *verifier, const struct loop_graph *grap
 	for (uint32_t at = 0; at < verifier->count; at++) {
 		struct gt_loop *loop = &loops->items[loops->count];
 
-		if (!verifier->aux[at].loop_header || !verifier->aux[at].reachable)
+		bool is_call = gt_bpf_is_loop_call(&verifier->insns[at]);
+
+		if ((!verifier->aux[at].loop_header && !is_call) || !verifier->aux[at].reachable)
 			continue;
 		if (loops->count == GT_MAX_LOOPS)
 			return -E2BIG;
@@ -65,6 +67,10 @@ static int add_loops(struct gt_verifier *verifier, const struct loop_graph *grap
 		if (!loop->body)
 			return gt_verifier_no_memory(verifier);
 		find_body(graph, loop);
+		loop->is_call = is_call;
+		for (uint32_t i = 0; i < verifier->count; i++)
+			loop->has_may_goto |= gt_loop_contains(loop, i) &&
+					      gt_bpf_is_may_goto(&verifier->insns[i]);
 	}
 	return 0;
 }
@@ -94,8 +100,11 @@ void gt_loops_free(struct gt_loops *loops)
 {
 	if (!loops)
 		return;
-	for (uint32_t i = 0; i < loops->count; i++)
+	for (uint32_t i = 0; i < loops->count; i++) {
 		free(loops->items[i].body);
+		free(loops->items[i].values);
+		free(loops->items[i].tests);
+	}
 	free(loops->items);
 	free(loops);
 }

@@ -15,8 +15,18 @@ enum {
 
 struct gt_loop {
 	uint32_t header;
-	uint64_t *body; /* bit n: instruction n */
+	uint64_t *body;  /* bit n: instruction n */
 	uint32_t visits; /* of the header in this pass, on all paths */
+	bool is_call; /* of bpf_loop: the header is the call, and the functions it calls the body */
+	bool has_may_goto;
+	/* widen.c: what is known of it from earlier passes, and the iterations proved in this one.
+	 */
+	bool no_budget;               /* may_goto does not limit each path back */
+	bool exact;                   /* not widened: its iterations are explored one by one */
+	struct gt_loop_value *values; /* by location; NULL: nothing is known to change */
+	struct gt_loop_test *tests;
+	unsigned test_count;
+	uint64_t iterations;
 };
 
 struct gt_loops {

@@ -17,6 +17,7 @@ enum {
 	GT_MAX_PENDING = 8192,                   /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
 	GT_MAX_EXPLORED_BYTES = 1 << 29,         /* of explored states; beyond it none is added */
 	GT_MAX_PASSES = 8,                       /* over a program */
+	GT_MAX_NEST = 8,                         /* widened loops in each other */
 };
 
 /* The contents of a register or of a stack slot. */
@@ -32,6 +33,15 @@ struct gt_value {
 	int64_t fixed_offset; /* of pointers: the known part of the offset … */
 	uint32_t reference;   /* RECORD: id of the reference to release */
 	uint32_t size;        /* RECORD, MEMORY, CONTEXT: bytes */
+	/*
+	 * In widened loops (widen.h): the value is that of an origin, a value at a loop's header,
+	 * plus a constant, modulo 2^64 or, if bits is 32, 2^32 with zeros above. 0: no origin is
+	 * known.
+	 */
+	uint32_t origin;
+	uint8_t origin_bits;
+	bool shifted; /* that value << 32 */
+	int64_t change;
 	struct gt_scalar scalar; /* … and the variable part, kept apart as in Linux */
 };
 
@@ -68,6 +78,10 @@ struct gt_state {
 	uint32_t reference_insns[GT_MAX_REFERENCES];
 	unsigned reference_count;
 	uint32_t unrolled; /* iterations of may_goto and bpf_loop on this path */
+	/* Loops that are being executed and widened, the innermost last (widen.h). */
+	struct gt_widened *widened[GT_MAX_NEST];
+	unsigned widened_count;
+	uint32_t ordered; /* bit n: the test of widened[n]->order was passed in this iteration */
 };
 
 /* An explored state at a prune point: a node of the tree of paths through the program. */
@@ -128,6 +142,8 @@ struct gt_verifier {
 	uint64_t visited_at_state;
 	uint64_t explored_bytes;
 	bool has_budgets; /* may_goto or bpf_loop: the longest path says nothing about a run */
+	bool widens;      /* loops are widened in this pass */
+	struct gt_widened *all_widened;
 	struct gt_loops *loops; /* NULL: not searched for */
 	bool too_many_loops;
 	struct gt_verify_error *error;
@@ -230,6 +246,10 @@ void gt_state_clear_singular_ids(struct gt_state *state);
  */
 bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state *old,
 		       const struct gt_state *state, bool exact);
+
+/* Whether a slot, or a value, has the values of another one and needs no ids for that. */
+bool gt_slot_subsumes(const struct gt_slot *old, const struct gt_slot *slot);
+bool gt_value_subsumes(const struct gt_value *old, const struct gt_value *value);
 
 /* memory.c */
 enum gt_access {

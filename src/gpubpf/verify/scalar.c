@@ -360,3 +360,28 @@ bool gt_scalar_assume(const struct bpf_insn *insn, bool taken, struct gt_scalar 
 	}
 	return possible && gt_scalar_sync_bounds(left) && gt_scalar_sync_bounds(right);
 }
+
+static struct gt_interval union_of_intervals(const struct gt_interval *one,
+					     const struct gt_interval *other)
+{
+	return (struct gt_interval){
+		.umin = one->umin < other->umin ? one->umin : other->umin,
+		.umax = one->umax > other->umax ? one->umax : other->umax,
+		.smin = one->smin < other->smin ? one->smin : other->smin,
+		.smax = one->smax > other->smax ? one->smax : other->smax,
+	};
+}
+
+struct gt_scalar gt_scalar_union(const struct gt_scalar *one, const struct gt_scalar *other)
+{
+	uint64_t mask = one->mask | other->mask | (one->value ^ other->value);
+	struct gt_scalar both = {
+		.value = one->value & ~mask,
+		.mask = mask,
+		.all = union_of_intervals(&one->all, &other->all),
+		.low = union_of_intervals(&one->low, &other->low),
+	};
+
+	gt_scalar_sync_bounds(&both);
+	return both;
+}

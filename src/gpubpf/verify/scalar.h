@@ -42,6 +42,9 @@ bool gt_scalar_sync_bounds(struct gt_scalar *scalar);
 /* Whether `outer` contains all values of `inner`. */
 bool gt_scalar_contains(const struct gt_scalar *outer, const struct gt_scalar *inner);
 
+/* A set that contains the values of both. */
+struct gt_scalar gt_scalar_union(const struct gt_scalar *one, const struct gt_scalar *other);
+
 /* Result of an instruction of class ALU or ALU64; `right` is the operand of both K and X forms. */
 struct gt_scalar gt_scalar_alu(const struct bpf_insn *insn, const struct gt_scalar *left,
 			       const struct gt_scalar *right);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gpubpf/verify/private.h"
+#include "gpubpf/verify/widen.h"
 
 /* Return a slot of the frame, growing the frame; NULL: out of memory. */
 static struct gt_slot *slot_at(struct gt_verify_frame *frame, uint32_t index)
@@ -190,6 +190,7 @@ static struct gt_value fill_part(struct gt_verifier *verifier, struct gt_slot *s
 		value.id = slot->value.id;
 		value.delta_bits = slot->value.delta_bits;
 		value.delta = slot->value.delta;
+		gt_origin_copy(&slot->value, &value);
 	}
 	return value;
 }

@@ -60,6 +60,9 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	copy->depth = state->depth;
 	copy->reference_count = state->reference_count;
 	copy->unrolled = state->unrolled;
+	copy->widened_count = state->widened_count;
+	copy->ordered = state->ordered;
+	memcpy(copy->widened, state->widened, sizeof(copy->widened));
 	memcpy(copy->references, state->references, sizeof(copy->references));
 	memcpy(copy->reference_insns, state->reference_insns, sizeof(copy->reference_insns));
 	for (unsigned i = 0; i <= state->depth; i++) {

@@ -3,7 +3,9 @@
  * State pruning: a state that an explored one subsumes need not be explored. As states_equal(),
  * regsafe() and stacksafe() of Linux (kernel/bpf/verifier.c).
  */
-#include "gpubpf/verify/private.h"
+#include <string.h>
+
+#include "gpubpf/verify/widen.h"
 
 /* Ids of the old state and their counterparts in the new one (struct bpf_idmap in Linux). */
 struct id_map {
@@ -35,6 +37,10 @@ static bool same_id(struct id_map *ids, uint32_t old, uint32_t new)
 static bool subsumes_value(const struct gt_value *old, const struct gt_value *new, bool precise,
 			   bool exact, struct id_map *ids)
 {
+	if (old->origin && !gt_origin_is_same(old, new))
+		return false;
+	/* The proof of a widened loop compares what steps lead to. */
+	precise |= old->origin != 0;
 	/* An unset register may be passed to a helper, which must not get an address. */
 	if (old->type == GT_REG_UNSET)
 		return exact ? new->type == GT_REG_UNSET : !gt_is_pointer(new) && !new->address;
@@ -93,7 +99,8 @@ static bool subsumes_slot(const struct gt_slot *old, const struct gt_slot *new, 
 {
 	unsigned width = gt_slot_width(old);
 
-	if (!exact && !precise && !(width && gt_is_pointer(&old->value)))
+	if (!exact && !precise && !(width && old->value.origin) &&
+	    !(width && gt_is_pointer(&old->value)))
 		return subsumes_imprecise_slot(old, new);
 	if (width && (gt_slot_width(new) != width ||
 		      !subsumes_value(&old->value, &new->value, true, exact, ids)))
@@ -132,12 +139,34 @@ static bool subsumes_stack(const struct gt_verify_frame *old, const struct gt_ve
 	return true;
 }
 
+bool gt_slot_subsumes(const struct gt_slot *old, const struct gt_slot *slot)
+{
+	static const struct gt_slot unset;
+	struct id_map ids;
+
+	ids.count = 0;
+	return subsumes_slot(old ? old : &unset, slot ? slot : &unset, true, false, &ids);
+}
+
+bool gt_value_subsumes(const struct gt_value *old, const struct gt_value *value)
+{
+	struct gt_value other = *value;
+	struct id_map ids;
+
+	ids.count = 0;
+	gt_origin_copy(old, &other);
+	return subsumes_value(old, &other, true, false, &ids);
+}
+
 bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state *old,
 		       const struct gt_state *state, bool exact)
 {
 	struct id_map ids;
 
 	ids.count = 0;
+	if (old->widened_count != state->widened_count || old->ordered != state->ordered ||
+	    memcmp(old->widened, state->widened, old->widened_count * sizeof(old->widened[0])))
+		return false;
 	if (old->depth != state->depth || old->reference_count != state->reference_count)
 		return false;
 	for (unsigned i = 0; i < old->reference_count; i++)
@@ -154,8 +183,8 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 		    (i && one->return_insn != other->return_insn) ||
 		    one->called_back != other->called_back)
 			return false;
-		/* Fewer iterations were explored from there. */
-		if (one->iterations > other->iterations)
+		/* Fewer iterations were explored from there, or a may_goto ended a path. */
+		if (one->iterations > other->iterations || one->may_gotos > other->may_gotos)
 			return false;
 		for (unsigned j = 0; j < GT_BPF_REGISTERS; j++) {
 			if (!exact && !(aux->live >> j & 1))

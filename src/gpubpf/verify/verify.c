@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gpubpf/verify/loops.h"
+#include "gpubpf/verify/widen.h"
 
 static void fill_error(struct gt_verifier *verifier)
 {
@@ -97,6 +97,76 @@ static int run_passes(struct gt_verifier *verifier)
 	}
 }
 
+static bool has_loops(const struct gt_verifier *verifier)
+{
+	return verifier->loops && verifier->loops->count && !verifier->too_many_loops;
+}
+
+/* One pass with widened loops. -EAGAIN: more is known of the loops now. */
+static int run_widened_pass(struct gt_verifier *verifier)
+{
+	int error;
+
+	gt_verify_explore_clear(verifier);
+	verifier->next_id = 0;
+	verifier->more_precise = false;
+	for (uint32_t i = 0; i < verifier->loops->count; i++)
+		verifier->loops->items[i].iterations = 0;
+	error = gt_verify_dataflow(verifier);
+	if (!error)
+		error = gt_facts_begin(verifier);
+	return error ? error : gt_verify_explore(verifier);
+}
+
+/*
+ * Explore the program with widened loops, each of which may be exempted. All operands of jumps are
+ * precise. 0, or an error: the program stays rejected.
+ */
+static int widen_loops(struct gt_verifier *verifier)
+{
+	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
+	uint64_t visited = 0;
+	int error;
+
+	verifier->lazy_precision = false;
+	verifier->widens = true;
+	do {
+		error = run_widened_pass(verifier);
+		visited += verifier->facts.visited;
+		if (!error || error == -ENOMEM)
+			return error;
+		if (error != -EAGAIN && !gt_widen_less(verifier))
+			return error;
+	} while (visited < limit);
+	return error;
+}
+
+/*
+ * Explore the program; where it is rejected and has loops, once more with these widened. The reason
+ * of a rejection is that of the first exploration.
+ */
+static int explore_program(struct gt_verifier *verifier)
+{
+	struct gt_diag *diag = verifier->diag, ignored = {0};
+	struct gt_verify_error *place = verifier->error;
+	int error = run_passes(verifier), widened;
+
+	if (!error || error == -ENOMEM || !has_loops(verifier))
+		return error;
+	if (verifier->options->log)
+		gt_strbuf_puts(verifier->options->log, "; rejected: again with widened loops\n");
+	verifier->diag = &ignored;
+	verifier->error = NULL;
+	widened = widen_loops(verifier);
+	verifier->diag = diag;
+	verifier->error = place;
+	if (widened)
+		return error;
+	if (diag)
+		*diag = (struct gt_diag){0};
+	return 0;
+}
+
 static void clear_verifier(struct gt_verifier *verifier)
 {
 	gt_verify_explore_clear(verifier);
@@ -114,7 +184,7 @@ static void set_bound(struct gt_verifier *verifier)
 	     explored = explored->next_all)
 		if (!explored->parent)
 			verifier->facts.bound = explored->longest;
-	if (verifier->has_budgets)
+	if (verifier->has_budgets || verifier->widens)
 		verifier->facts.bound = gt_verify_bound(verifier);
 }
 
@@ -154,7 +224,7 @@ static int verify_program(struct gt_verifier *verifier)
 	if (!error)
 		error = find_loops(verifier);
 	if (!error)
-		error = run_passes(verifier);
+		error = explore_program(verifier);
 	if (!error)
 		error = gt_verify_calls(verifier);
 	if (error)

@@ -46,7 +46,8 @@ static void compare_case(const char *path, struct bpf_case *one)
 		.memory_size = one->memory_size,
 	};
 	struct kernel_answer answer;
-	bool ours = !one->rejection[0], differs = one->linux_verdict[0], theirs;
+	bool ours = !one->rejection[0], theirs;
+	bool differs = one->linux_verdict[0] && strncmp(one->linux_verdict, "runs: ", 6) != 0;
 
 	if (gt_bpf_assemble(gt_strbuf_string(&one->text), &program.insns, &program.count, NULL)) {
 		TAP_FAIL("%s: %s: cannot be assembled", path, one->title);
