@@ -28,8 +28,12 @@ int main(int argc, char **argv)
 		 GPUTAP, CALLS, quick ? 100000 : 1000000);
 	output = popen(command, "r");
 	while (output && fgets(line, sizeof(line), output))
-		sscanf(line, "gputap: %*u calls: %lu complete, %*u unfinished, %lu lost", &complete,
-		       &lost);
+		if (!sscanf(line, "gputap: %*u calls: %lu complete, %*u unfinished, %lu lost",
+			    &complete, &lost))
+			sscanf(line,
+			       "gputap: incomplete: %*u calls: %lu complete, %*u unfinished, %lu "
+			       "lost",
+			       &complete, &lost);
 	if (!output || pclose(output) || !complete) {
 		fprintf(stderr, "trace-rate: the trace failed\n");
 		return 1;

@@ -328,7 +328,7 @@ static struct gt_late_probes attach_late_file(void *context, const char *path, c
 	    attach_found(state, &diag))
 		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
 	file = gt_traced_files_at(&state->files, path);
-	return file ? (struct gt_late_probes){file->attached_at, file->is_static}
+	return file ? (struct gt_late_probes){file->attached_at, file->is_program}
 		    : (struct gt_late_probes){0};
 }
 

@@ -140,7 +140,7 @@ static int add_file(struct gt_traced_files *files, const char *path, const struc
 		.device = status->st_dev,
 		.inode = status->st_ino,
 		.library = library,
-		.is_static = info->program && !info->interpreter,
+		.is_program = info->program && info->interpreter,
 	};
 
 	if (!file.path || gt_vec_push(&files->found, file)) {

@@ -26,7 +26,7 @@ struct gt_traced_file {
 	uint64_t inode;
 	const char *library; /* of its functions: "cudart" (the runtime API), "cuda", "cublas", … */
 	bool guessed;        /* the target has not loaded it so far */
-	bool is_static;      /* a program that runs without a loader */
+	bool is_program;     /* executed, and run by a loader */
 	uint64_t attached_at; /* CLOCK_MONOTONIC, ns; 0: no probes */
 };
 

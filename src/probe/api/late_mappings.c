@@ -230,7 +230,7 @@ static bool may_have_run(const struct gt_late_mappings *late, const struct gt_ne
 {
 	const struct held_process *process = gt_hash_get_u64(late->processes, mapping->pid);
 
-	return !late->host->hold || probes->is_static || !process || !process->executed ||
+	return !late->host->hold || !probes->is_program || !process || !process->executed ||
 	       mapping->time < process->executed || process->resumed >= process->executed ||
 	       gt_hold_missed_at(late->host->hold) >= process->executed;
 }

@@ -20,7 +20,7 @@ struct gt_late_mappings;
 /* The state of a file after the callback has attached to it. */
 struct gt_late_probes {
 	uint64_t attached_at; /* CLOCK_MONOTONIC, ns; 0: it has no functions to attach to */
-	bool is_static;       /* a program that runs without a loader */
+	bool is_program;      /* executed, and run by a loader */
 };
 
 struct gt_late_handlers {

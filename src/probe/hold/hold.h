@@ -5,9 +5,10 @@
  * (seccomp_unotify(2)) of mmap(2) with PROT_EXEC, private, of a file.
  *
  * The notifications are received by a *keeper*, a small process of its own. It passes them on to
- * gputap, and lets the command continue once gputap has answered, has ended (in whatever manner),
- * or has not answered for GT_HOLD_LIMIT_NS. It ends with the last process of the command: when the
- * last listener closes, such mappings fail with ENOSYS.
+ * gputap, except where gputap has answered for both the file and the program before, and lets the
+ * command continue once gputap has answered, has ended (in whatever manner), or has not answered
+ * for GT_HOLD_LIMIT_NS. It ends with the last process of the command: when the last listener
+ * closes, such mappings fail with ENOSYS.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,19 +18,33 @@
 #include "probe/hold/private.h"
 
 #define MAX_WAITING 256 /* threads that wait at a time; more are let through */
-#define LISTENER 3      /* its descriptors in the keeper */
+#define KNOWN_FILES 4096
+#define MAX_PROBES 8 /* slots of the table that a file can be in */
+#define LISTENER 3   /* its descriptors in the keeper */
 #define SOCKET 4
 
 /* `pkill gputap` must not take the keeper with it: the command needs it. */
 static const char keeper_name[] = "mmap-keeper";
 static const char keeper_line[] = "mmap-keeper: lets a traced command map files";
 
+/* A file; a change of its inode makes it another one. All 0: none. */
+struct known_file {
+	uint64_t device, inode, seconds, nanoseconds;
+};
+
+/* A thread that waits: the file that it maps, and the program that it executes. */
+struct waiting_thread {
+	struct gt_held held;
+	struct known_file mapped, program;
+};
+
 struct keeper {
 	int socket; /* to gputap; -1: nobody asks */
 	bool late;  /* gputap has missed an answer, and has not answered since */
 	struct hold_shared *shared;
-	struct gt_held waiting[MAX_WAITING];
+	struct waiting_thread waiting[MAX_WAITING];
 	size_t count;
+	struct known_file known[KNOWN_FILES]; /* gputap has answered for them: a hash table */
 };
 
 /* ---- becoming the keeper ------------------------------------------------------------------ */
@@ -95,6 +110,52 @@ static void leave_gputap(int listener, int socket)
 	}
 }
 
+/* ---- files that gputap knows -------------------------------------------------------------- */
+
+static struct known_file identify_file(pid_t thread, const char *name)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", thread, name);
+	if (!thread || stat(path, &status))
+		return (struct known_file){0};
+	return (struct known_file){status.st_dev, status.st_ino, status.st_ctim.tv_sec,
+				   status.st_ctim.tv_nsec};
+}
+
+static bool is_same_file(const struct known_file *left, const struct known_file *right)
+{
+	return left->device == right->device && left->inode == right->inode &&
+	       left->seconds == right->seconds && left->nanoseconds == right->nanoseconds;
+}
+
+/* The slot of a file, or the one to put it into. */
+static struct known_file *find_slot(struct keeper *keeper, const struct known_file *file)
+{
+	uint64_t hash = (file->inode ^ file->nanoseconds << 20 ^ file->device << 7) *
+			UINT64_C(0x9e3779b97f4a7c15);
+	struct known_file *slot = NULL;
+
+	for (unsigned i = 0; i < MAX_PROBES; i++) {
+		slot = &keeper->known[((hash >> 40) + i) % KNOWN_FILES];
+		if (!slot->inode || is_same_file(slot, file))
+			break;
+	}
+	return slot;
+}
+
+static bool is_known(struct keeper *keeper, const struct known_file *file)
+{
+	return file->inode && is_same_file(find_slot(keeper, file), file);
+}
+
+static void learn_file(struct keeper *keeper, const struct known_file *file)
+{
+	if (file->inode)
+		*find_slot(keeper, file) = *file;
+}
+
 /* ---- its work ----------------------------------------------------------------------------- */
 
 /* Let threads continue without an answer; who sees them run sees `missed_at`, too. */
@@ -103,7 +164,7 @@ static void resume_all(struct keeper *keeper)
 	if (keeper->count)
 		keeper->shared->missed_at = gt_clock_monotonic();
 	for (size_t i = 0; i < keeper->count; i++)
-		gt_hold_filter_continue(LISTENER, keeper->waiting[i].id);
+		gt_hold_filter_continue(LISTENER, keeper->waiting[i].held.id);
 	keeper->count = 0;
 }
 
@@ -114,32 +175,46 @@ static void drop_socket(struct keeper *keeper)
 	resume_all(keeper);
 }
 
-static bool pass_on(struct keeper *keeper, const struct gt_held *held)
+static bool pass_on(struct keeper *keeper, const struct waiting_thread *thread)
 {
+	const struct gt_held *held = &thread->held;
+
 	if (keeper->socket < 0 || keeper->late || keeper->count == MAX_WAITING ||
 	    send(keeper->socket, held, sizeof(*held), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(*held))
 		return false;
-	keeper->waiting[keeper->count++] = *held;
+	keeper->waiting[keeper->count++] = *thread;
 	return true;
 }
 
+/*
+ * What gputap has answered for once has its probes: most mappings need not wait for it. The program
+ * counts, too, since it was mapped by execve(2), which is not held.
+ */
 static void take_notification(struct keeper *keeper)
 {
 	struct seccomp_notif notification;
-	struct gt_held held;
+	struct waiting_thread thread;
+	char name[32];
 
 	if (gt_hold_filter_receive(LISTENER, &notification))
 		return;
-	held = (struct gt_held){
+	thread.held = (struct gt_held){
 		.id = notification.id,
 		.since = gt_clock_monotonic(),
 		.thread = (pid_t)notification.pid,
 		.file = (int)notification.data.args[4],
 	};
-	if (pass_on(keeper, &held))
+	snprintf(name, sizeof(name), "fd/%d", thread.held.file);
+	thread.mapped = identify_file(thread.held.thread, name);
+	thread.program = identify_file(thread.held.thread, "exe");
+	if (is_known(keeper, &thread.mapped) && is_known(keeper, &thread.program)) {
+		gt_hold_filter_continue(LISTENER, thread.held.id);
+		return;
+	}
+	if (pass_on(keeper, &thread))
 		return;
 	keeper->shared->missed_at = gt_clock_monotonic();
-	gt_hold_filter_continue(LISTENER, held.id);
+	gt_hold_filter_continue(LISTENER, thread.held.id);
 }
 
 static void take_answer(struct keeper *keeper)
@@ -155,8 +230,10 @@ static void take_answer(struct keeper *keeper)
 	}
 	keeper->late = false;
 	for (size_t i = 0; i < keeper->count; i++) {
-		if (keeper->waiting[i].id != answer.id)
+		if (keeper->waiting[i].held.id != answer.id)
 			continue;
+		learn_file(keeper, &keeper->waiting[i].mapped);
+		learn_file(keeper, &keeper->waiting[i].program);
 		gt_hold_filter_continue(LISTENER, answer.id);
 		keeper->waiting[i] = keeper->waiting[--keeper->count];
 		return;
@@ -169,8 +246,8 @@ static int next_deadline(const struct keeper *keeper)
 	uint64_t now = gt_clock_monotonic(), first = UINT64_MAX;
 
 	for (size_t i = 0; i < keeper->count; i++)
-		if (keeper->waiting[i].since < first)
-			first = keeper->waiting[i].since;
+		if (keeper->waiting[i].held.since < first)
+			first = keeper->waiting[i].held.since;
 	if (first == UINT64_MAX)
 		return -1;
 	return now >= first + GT_HOLD_LIMIT_NS
