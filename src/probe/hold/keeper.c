@@ -28,14 +28,14 @@ static const char keeper_name[] = "mmap-keeper";
 static const char keeper_line[] = "mmap-keeper: lets a traced command map files";
 
 /* A file; a change of its inode makes it another one. All 0: none. */
-struct known_file {
+struct answered_file {
 	uint64_t device, inode, seconds, nanoseconds;
 };
 
 /* A thread that waits: the file that it maps, and the program that it executes. */
 struct waiting_thread {
 	struct gt_held held;
-	struct known_file mapped, program;
+	struct answered_file mapped, program;
 };
 
 struct keeper {
@@ -44,7 +44,7 @@ struct keeper {
 	struct hold_shared *shared;
 	struct waiting_thread waiting[MAX_WAITING];
 	size_t count;
-	struct known_file known[KNOWN_FILES]; /* gputap has answered for them: a hash table */
+	struct answered_file known[KNOWN_FILES]; /* gputap has answered for them: a hash table */
 };
 
 /* ---- becoming the keeper ------------------------------------------------------------------ */
@@ -112,30 +112,30 @@ static void leave_gputap(int listener, int socket)
 
 /* ---- files that gputap knows -------------------------------------------------------------- */
 
-static struct known_file identify_file(pid_t thread, const char *name)
+static struct answered_file identify_file(pid_t thread, const char *name)
 {
 	struct stat status;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", thread, name);
 	if (!thread || stat(path, &status))
-		return (struct known_file){0};
-	return (struct known_file){status.st_dev, status.st_ino, status.st_ctim.tv_sec,
-				   status.st_ctim.tv_nsec};
+		return (struct answered_file){0};
+	return (struct answered_file){status.st_dev, status.st_ino, status.st_ctim.tv_sec,
+				      status.st_ctim.tv_nsec};
 }
 
-static bool is_same_file(const struct known_file *left, const struct known_file *right)
+static bool is_same_file(const struct answered_file *left, const struct answered_file *right)
 {
 	return left->device == right->device && left->inode == right->inode &&
 	       left->seconds == right->seconds && left->nanoseconds == right->nanoseconds;
 }
 
 /* The slot of a file, or the one to put it into. */
-static struct known_file *find_slot(struct keeper *keeper, const struct known_file *file)
+static struct answered_file *find_slot(struct keeper *keeper, const struct answered_file *file)
 {
 	uint64_t hash = (file->inode ^ file->nanoseconds << 20 ^ file->device << 7) *
 			UINT64_C(0x9e3779b97f4a7c15);
-	struct known_file *slot = NULL;
+	struct answered_file *slot = NULL;
 
 	for (unsigned i = 0; i < MAX_PROBES; i++) {
 		slot = &keeper->known[((hash >> 40) + i) % KNOWN_FILES];
@@ -145,12 +145,12 @@ static struct known_file *find_slot(struct keeper *keeper, const struct known_fi
 	return slot;
 }
 
-static bool is_known(struct keeper *keeper, const struct known_file *file)
+static bool is_known(struct keeper *keeper, const struct answered_file *file)
 {
 	return file->inode && is_same_file(find_slot(keeper, file), file);
 }
 
-static void learn_file(struct keeper *keeper, const struct known_file *file)
+static void learn_file(struct keeper *keeper, const struct answered_file *file)
 {
 	if (file->inode)
 		*find_slot(keeper, file) = *file;

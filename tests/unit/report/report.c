@@ -466,6 +466,31 @@ TEST("every report states what was lost")
 		  "4 calls began before the probes were attached.\n");
 }
 
+TEST("a report with a gap is not complete, even if no call was lost")
+{
+	struct gt_event_account account = {
+		.head = {.kind = GT_EVENT_account, .size = sizeof(account)},
+		.made = 2,
+		.complete = 2,
+	};
+	struct gt_event_gap *gap = (void *)gt_event_new(GT_EVENT_gap, "/x/libcudart.so.13", 18);
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	gap->head.process = 12;
+	gap->start = 1000;
+	gap->end = 6000;
+	feed_event(&gap->head);
+	free(gap);
+	feed_event(&account.head);
+	CHECK_INT(put(true, false, &report), 0);
+	CHECK_STR(gt_strbuf_string(&report),
+		  "No failed call was seen.\n"
+		  "Incomplete: 2 calls, none lost.\n"
+		  "Calls may be missing of process (12), in 5.00 µs before the probes in "
+		  "libcudart.so.13 were attached.\n");
+}
+
 TEST("one call is counted as one")
 {
 	struct gt_event_account account = {
