@@ -11,6 +11,9 @@
 #include "exec/ops/float.h"
 #include "exec/ops/half.h"
 
+/* Filters are compiled for each number of dimensions: see sample_level. */
+#define always_inline inline __attribute__((always_inline))
+
 enum {
 	WEIGHT_BITS = 8, /* fractional bits of a weight: from 0 to 1 << WEIGHT_BITS */
 	WEIGHT_ONE = 1 << WEIGHT_BITS,
@@ -29,13 +32,9 @@ struct sample_source {
 	const struct sg_texture_level *level;
 	double position[3]; /* on the face, of a cube */
 	uint32_t slice;
+	uint32_t one;         /* the fourth channel where the image lacks it */
 	uint64_t bad_address; /* 0: none */
 };
-
-bool sg_texture_is_float(const struct sg_texture *texture)
-{
-	return texture->sampler.reads_floats || texture->image.channel >= SG_CHANNEL_HALF;
-}
 
 /* The axes of the image that coordinates select on a slice: of a cube, those of its faces. */
 static uint32_t count_axes(const struct sg_sample_plan *plan)
@@ -63,7 +62,7 @@ static uint32_t read_channel(const struct sg_texture *texture, const char *texel
 	uint32_t word;
 	float value;
 
-	switch (texture->image.channel) {
+	switch ((enum sg_channel)texture->image.channel) {
 	case SG_CHANNEL_UINT8:
 		if (!floats)
 			return (uint8_t)texel[index];
@@ -92,27 +91,58 @@ static uint32_t read_channel(const struct sg_texture *texture, const char *texel
 	}
 }
 
-/* Channels that the image lacks are 0, 0, 0, 1. */
-static uint32_t missing_channel(const struct sg_texture *texture, uint32_t index)
+static always_inline void read_element(const struct sg_texture *texture, const char *texel,
+				       uint32_t result[4])
 {
-	if (index < 3)
-		return 0;
-	return sg_texture_is_float(texture) ? sg_bits_f32(1.0f) : 1;
+	switch ((enum sg_channel)texture->image.channel) {
+	case SG_CHANNEL_UINT32:
+	case SG_CHANNEL_SINT32:
+	case SG_CHANNEL_FLOAT:
+		memcpy(result, texel, 4);
+		if (texture->image.channels > 1)
+			memcpy(result + 1, texel + 4, 4);
+		if (texture->image.channels > 2)
+			memcpy(result + 2, texel + 8, 8);
+		return;
+	default:
+		for (uint32_t i = 0; i < texture->image.channels; i++)
+			result[i] = read_channel(texture, texel, i);
+	}
 }
 
-static void read_texel(struct sample_source *source, int64_t x, int64_t y, uint32_t slice,
-		       uint32_t result[4])
+/* Channels that the image lacks are 0, 0 and 1. */
+static void add_missing(const struct sample_source *source, uint32_t result[4])
+{
+	uint32_t count = source->texture->image.channels;
+
+	if (count < 4) {
+		result[3] = source->one;
+		result[2] = 0;
+		if (count < 2)
+			result[1] = 0;
+	}
+}
+
+/* Whether kernels may access a texel; its address is aligned to its size. */
+static bool is_accessible(const struct sample_source *source, uint64_t address)
+{
+	const struct sg_texture_image *image = &source->texture->image;
+
+	return !image->is_linear || sg_memory_in_arena(source->memory, address) ||
+	       sg_memory_check(source->memory, address, image->element);
+}
+
+/* Reads the channels that the image has. */
+static always_inline void read_channels(struct sample_source *source, int64_t x, int64_t y,
+					uint32_t slice, uint32_t result[4])
 {
 	const struct sg_texture *texture = source->texture;
 	const struct sg_texture_image *image = &texture->image;
 	const struct sg_texture_level *level = source->level;
-	bool is_border = x == BORDER || y == BORDER || slice == (uint32_t)BORDER;
 	uint64_t address;
 
-	if (is_border) {
-		for (uint32_t i = 0; i < 4; i++)
-			result[i] = i < image->channels ? texture->sampler.border[i]
-							: missing_channel(texture, i);
+	if (x == BORDER || y == BORDER || slice == (uint32_t)BORDER) {
+		memcpy(result, texture->sampler.border, sizeof(texture->sampler.border));
 		return;
 	}
 	/* An image of another shape than the instruction expects. */
@@ -121,29 +151,24 @@ static void read_texel(struct sample_source *source, int64_t x, int64_t y, uint3
 	slice = slice < level->slices ? slice : level->slices - 1;
 	address = level->address + slice * level->slice_pitch + (uint64_t)y * level->pitch +
 		  (uint64_t)x * image->element;
-	if (image->is_linear && !sg_memory_check(source->memory, address, image->element)) {
+	if (!is_accessible(source, address)) {
 		source->bad_address = address;
 		memset(result, 0, 4 * sizeof(*result));
 		return;
 	}
-	for (uint32_t i = 0; i < 4; i++)
-		result[i] = i < image->channels
-				    ? read_channel(texture, (const char *)(uintptr_t)address, i)
-				    : missing_channel(texture, i);
+	read_element(texture, (const char *)(uintptr_t)address, result);
 }
 
 /* ---- coordinates ----------------------------------------------------------------------- */
 
-/* Applies the address mode of an axis; BORDER: outside of the image. */
-static int64_t apply_mode(const struct sample_source *source, uint32_t axis, int64_t i,
-			  uint32_t size)
+/* Applies the address mode of an axis to a texel that is outside; BORDER: it stays outside. */
+static __attribute__((noinline)) int64_t move_inside(const struct sample_source *source,
+						     uint32_t axis, int64_t i, uint32_t size)
 {
 	const struct sg_sampler *sampler = &source->texture->sampler;
 	enum sg_address_mode mode = sampler->address[axis];
 	int64_t period;
 
-	if (i >= 0 && i < size)
-		return i;
 	if (source->texture->image.is_linear && source->plan->is_integer)
 		return BORDER;
 	/* PTX ISA: wrap and mirror need normalized coordinates. */
@@ -157,8 +182,23 @@ static int64_t apply_mode(const struct sample_source *source, uint32_t axis, int
 	return i < size ? i : period - 1 - i;
 }
 
+static always_inline int64_t apply_mode(const struct sample_source *source, uint32_t axis,
+					int64_t i, uint32_t size)
+{
+	return sg_likely((uint64_t)i < size) ? i : move_inside(source, axis, i, size);
+}
+
+/* Rounds down; the value is a coordinate of find_coordinate, or a multiple of it. */
+static always_inline int64_t round_down(double value)
+{
+	int64_t whole = (int64_t)value;
+
+	return whole - ((double)whole > value);
+}
+
 /* Returns the coordinate of an axis in texels. */
-static double find_coordinate(const struct sample_source *source, uint32_t axis, uint32_t size)
+static always_inline double find_coordinate(const struct sample_source *source, uint32_t axis,
+					    uint32_t size)
 {
 	const struct sg_sampler *sampler = &source->texture->sampler;
 	double x = source->position[axis];
@@ -170,47 +210,43 @@ static double find_coordinate(const struct sample_source *source, uint32_t axis,
 			x -= 2 * floor(x / 2);
 		x *= size;
 	}
-	if (isnan(x))
-		return 0;
-	return x < -max_coordinate ? -max_coordinate : x > max_coordinate ? max_coordinate : x;
+	if (sg_likely(x >= -max_coordinate && x <= max_coordinate))
+		return x;
+	return isnan(x) ? 0 : x < 0 ? -max_coordinate : max_coordinate;
 }
 
 /* The texels of one axis that a fetch reads, and their weights. */
 struct sample_axis {
 	int64_t i[2];
 	uint32_t weight[2];
-	uint32_t count; /* 1 or 2 */
+	uint32_t count; /* 1, or 2 of a linear filter */
 };
 
-static struct sample_axis find_axis(const struct sample_source *source, uint32_t axis,
-				    uint32_t size, bool is_linear)
+/* The count is known already. */
+static always_inline void find_axis(const struct sample_source *source, uint32_t axis,
+				    uint32_t size, struct sample_axis *found)
 {
-	int64_t offset = source->sample->offset[axis];
-	struct sample_axis found = {.weight = {WEIGHT_ONE}, .count = 1};
-	int64_t fixed;
+	int64_t offset = source->sample->offset[axis], fixed;
 
 	if (source->plan->is_integer) {
-		found.i[0] = apply_mode(source, axis, source->sample->texel[axis] + offset, size);
-		return found;
+		found->i[0] = apply_mode(source, axis, source->sample->texel[axis] + offset, size);
+		return;
 	}
-	if (!is_linear) {
-		found.i[0] = apply_mode(
-			source, axis, (int64_t)floor(find_coordinate(source, axis, size)) + offset,
-			size);
-		return found;
+	if (found->count == 1) {
+		found->i[0] = round_down(find_coordinate(source, axis, size)) + offset;
+		found->i[0] = apply_mode(source, axis, found->i[0], size);
+		return;
 	}
-	fixed = (int64_t)floor((find_coordinate(source, axis, size) - 0.5) * WEIGHT_ONE + 0.5);
-	found.i[0] = (fixed >> WEIGHT_BITS) + offset;
-	found.i[1] = found.i[0] + 1;
-	found.weight[1] = (uint32_t)(fixed & (WEIGHT_ONE - 1));
-	found.weight[0] = WEIGHT_ONE - found.weight[1];
-	found.count = 2;
+	fixed = round_down((find_coordinate(source, axis, size) - 0.5) * WEIGHT_ONE + 0.5);
+	found->i[0] = (fixed >> WEIGHT_BITS) + offset;
+	found->i[1] = found->i[0] + 1;
+	found->weight[1] = (uint32_t)(fixed & (WEIGHT_ONE - 1));
+	found->weight[0] = WEIGHT_ONE - found->weight[1];
 	/* Seamless cubes resolve their edges themselves. */
 	if (source->plan->is_cube && source->texture->sampler.is_seamless)
-		return found;
-	found.i[0] = apply_mode(source, axis, found.i[0], size);
-	found.i[1] = apply_mode(source, axis, found.i[1], size);
-	return found;
+		return;
+	found->i[0] = apply_mode(source, axis, found->i[0], size);
+	found->i[1] = apply_mode(source, axis, found->i[1], size);
 }
 
 /* ---- cubes ----------------------------------------------------------------------------- */
@@ -268,7 +304,8 @@ static void read_across_edge(struct sample_source *source, int64_t x, int64_t y,
 	face = find_face(direction, position, &major);
 	i = (int64_t)(position[0] * size);
 	j = (int64_t)(position[1] * size);
-	read_texel(source, i < size ? i : size - 1, j < size ? j : size - 1, base + face, result);
+	read_channels(source, i < size ? i : size - 1, j < size ? j : size - 1, base + face,
+		      result);
 }
 
 /* Reads a texel at the corner of three faces: the mean of their texels there. */
@@ -277,10 +314,10 @@ static void read_corner(struct sample_source *source, int64_t x, int64_t y, uint
 	uint32_t size = source->level->width, texels[3][4];
 	int64_t inner_x = x < 0 ? 0 : size - 1, inner_y = y < 0 ? 0 : size - 1;
 
-	read_texel(source, inner_x, inner_y, source->slice, texels[0]);
+	read_channels(source, inner_x, inner_y, source->slice, texels[0]);
 	read_across_edge(source, x, inner_y, texels[1]);
 	read_across_edge(source, inner_x, y, texels[2]);
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < source->texture->image.channels; i++)
 		result[i] = sg_bits_f32((sg_float_f32(texels[0][i]) + sg_float_f32(texels[1][i]) +
 					 sg_float_f32(texels[2][i])) /
 					3);
@@ -292,7 +329,7 @@ static void read_face_texel(struct sample_source *source, int64_t x, int64_t y, 
 	bool in_x = x >= 0 && x < size, in_y = y >= 0 && y < size;
 
 	if (in_x && in_y)
-		read_texel(source, x, y, source->slice, result);
+		read_channels(source, x, y, source->slice, result);
 	else if (in_x || in_y || !sg_texture_is_float(source->texture))
 		read_across_edge(source, x, y, result);
 	else
@@ -301,80 +338,112 @@ static void read_face_texel(struct sample_source *source, int64_t x, int64_t y, 
 
 /* ---- one level ------------------------------------------------------------------------- */
 
-static void read_tap(struct sample_source *source, int64_t x, int64_t y, int64_t z,
-		     uint32_t result[4])
+static always_inline void read_tap(struct sample_source *source, uint32_t dimensions,
+				   const int64_t at[3], uint32_t result[4])
 {
-	if (source->plan->is_cube && source->texture->sampler.is_seamless)
-		read_face_texel(source, x, y, result);
+	if (sg_unlikely(source->plan->is_cube && source->texture->sampler.is_seamless))
+		read_face_texel(source, at[0], at[1], result);
 	else
-		read_texel(source, x, y,
-			   count_axes(source->plan) == 3 ? (uint32_t)z : source->slice, result);
+		read_channels(source, at[0], at[1],
+			      dimensions == 3 ? (uint32_t)at[2] : source->slice, result);
 }
 
 static void gather_texels(struct sample_source *source, uint32_t result[4])
 {
 	/* Counter-clockwise from the lower left. */
 	static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
-	struct sample_axis x = find_axis(source, 0, source->level->width, true);
-	struct sample_axis y = find_axis(source, 1, source->level->height, true);
+	struct sample_axis x = {.count = 2}, y = {.count = 2};
 	uint32_t texel[4];
 
+	find_axis(source, 0, source->level->width, &x);
+	find_axis(source, 1, source->level->height, &y);
 	for (uint32_t i = 0; i < 4; i++) {
-		read_tap(source, x.i[order[i][0]], y.i[order[i][1]], 0, texel);
+		const int64_t at[3] = {x.i[order[i][0]], y.i[order[i][1]], 0};
+
+		read_tap(source, 2, at, texel);
+		add_missing(source, texel);
 		result[i] = texel[source->plan->channel];
 	}
 }
 
-static void filter_texels(struct sample_source *source, const struct sample_axis axes[3],
-			  uint32_t result[4])
+static always_inline void filter_texels(struct sample_source *source, uint32_t dimensions,
+					const struct sample_axis axes[3], uint32_t result[4])
 {
+	uint32_t channels = source->texture->image.channels, texel[4];
 	double sums[4] = {0}, scale = 1;
-	uint32_t texel[4];
 
-	for (uint32_t i = 0; i < 3; i++)
-		scale *= axes[i].count == 2 ? WEIGHT_ONE : 1;
-	for (uint32_t i = 0; i < axes[0].count * axes[1].count * axes[2].count; i++) {
-		uint32_t a = i % axes[0].count, b = i / axes[0].count % axes[1].count;
-		uint32_t c = i / axes[0].count / axes[1].count;
-		double weight = 1;
+	for (uint32_t corner = 0; corner < 1u << dimensions; corner++) {
+		uint32_t weight = 1; /* at most 24 bits */
+		int64_t at[3] = {0};
 
-		weight *= axes[0].count == 2 ? axes[0].weight[a] : 1;
-		weight *= axes[1].count == 2 ? axes[1].weight[b] : 1;
-		weight *= axes[2].count == 2 ? axes[2].weight[c] : 1;
+		for (uint32_t k = 0; k < dimensions; k++) {
+			at[k] = axes[k].i[corner >> k & 1];
+			weight *= axes[k].weight[corner >> k & 1];
+		}
 		/* A texel of weight 0 does not count, even if it is infinite. */
-		if (weight == 0)
+		if (!weight)
 			continue;
-		read_tap(source, axes[0].i[a], axes[1].i[b], axes[2].i[c], texel);
-		for (uint32_t k = 0; k < 4; k++)
-			sums[k] += weight / scale * sg_float_f32(texel[k]);
+		read_tap(source, dimensions, at, texel);
+		for (uint32_t k = 0; k < channels; k++)
+			sums[k] += (double)weight * (double)sg_float_f32(texel[k]);
 	}
-	for (uint32_t k = 0; k < 4; k++)
-		result[k] = sg_bits_f32((float)sums[k]);
+	for (uint32_t k = 0; k < dimensions; k++)
+		scale /= WEIGHT_ONE;
+	for (uint32_t k = 0; k < channels; k++)
+		result[k] = sg_bits_f32((float)(sums[k] * scale));
+}
+
+static always_inline void sample_texels(struct sample_source *source, uint32_t dimensions,
+					bool is_linear, uint32_t result[4])
+{
+	const struct sg_texture_level *level = source->level;
+	const uint32_t sizes[3] = {level->width, level->height, level->slices};
+	struct sample_axis axes[3];
+	int64_t at[3] = {0};
+
+	for (uint32_t k = 0; k < dimensions; k++) {
+		axes[k] = (struct sample_axis){.count = is_linear ? 2 : 1};
+		find_axis(source, k, sizes[k], &axes[k]);
+		at[k] = axes[k].i[0];
+	}
+	if (is_linear)
+		filter_texels(source, dimensions, axes, result);
+	else
+		read_tap(source, dimensions, at, result);
 }
 
 static void sample_level(struct sample_source *source, uint32_t level, uint32_t result[4])
 {
-	const struct sg_sample_plan *plan = source->plan;
 	const struct sg_texture *texture = source->texture;
-	bool is_linear =
-		texture->sampler.is_linear && sg_texture_is_float(texture) && !plan->is_integer;
-	struct sample_axis axes[3] = {{.count = 1}, {.count = 1}, {.count = 1}};
-	uint32_t sizes[3];
+	bool is_linear = texture->sampler.is_linear && sg_texture_is_float(texture) &&
+			 !source->plan->is_integer;
 
 	source->level = &texture->image.levels[level];
-	sizes[0] = source->level->width;
-	sizes[1] = source->level->height;
-	sizes[2] = source->level->slices;
-	if (plan->mode == SG_SAMPLE_GATHER) {
+	if (source->plan->mode == SG_SAMPLE_GATHER) {
 		gather_texels(source, result);
 		return;
 	}
-	for (uint32_t i = 0; i < count_axes(plan); i++)
-		axes[i] = find_axis(source, i, sizes[i], is_linear);
-	if (is_linear)
-		filter_texels(source, axes, result);
-	else
-		read_tap(source, axes[0].i[0], axes[1].i[0], axes[2].i[0], result);
+	switch (count_axes(source->plan) + (is_linear ? 3 : 0)) {
+	case 1:
+		sample_texels(source, 1, false, result);
+		break;
+	case 2:
+		sample_texels(source, 2, false, result);
+		break;
+	case 3:
+		sample_texels(source, 3, false, result);
+		break;
+	case 4:
+		sample_texels(source, 1, true, result);
+		break;
+	case 5:
+		sample_texels(source, 2, true, result);
+		break;
+	default:
+		sample_texels(source, 3, true, result);
+		break;
+	}
+	add_missing(source, result);
 }
 
 /* ---- levels ---------------------------------------------------------------------------- */
@@ -471,18 +540,17 @@ static void sample_levels(struct sample_source *source, uint32_t result[4])
 static void find_slice(struct sample_source *source)
 {
 	const struct sg_sample *sample = source->sample;
-	uint32_t slices = source->texture->image.levels[0].slices;
-	uint32_t faces = source->plan->is_cube ? 6 : 1, layers = slices / faces;
+	uint32_t slices = source->texture->image.levels[0].slices, layers = slices, layer = 0;
 	double direction[3], major;
 
-	for (uint32_t i = 0; i < 3; i++)
-		source->position[i] = sample->position[i];
-	if (source->plan->is_layered && layers)
-		source->slice = (sample->layer < layers ? sample->layer : layers - 1) * faces;
 	if (source->plan->is_cube) {
 		memcpy(direction, source->position, sizeof(direction));
-		source->slice += find_face(direction, source->position, &major);
+		source->slice = find_face(direction, source->position, &major);
+		layers /= 6;
 	}
+	if (source->plan->is_layered && layers)
+		layer = sample->layer < layers ? sample->layer : layers - 1;
+	source->slice += layer * (source->plan->is_cube ? 6 : 1);
 	if (source->slice >= slices)
 		source->slice = slices - 1;
 }
@@ -491,10 +559,19 @@ bool sg_texture_sample(const struct sg_texture *texture, const struct sg_memory 
 		       const struct sg_sample_plan *plan, const struct sg_sample *sample,
 		       uint32_t result[4], uint64_t *ret_address)
 {
-	struct sample_source source = {
-		.texture = texture, .memory = memory, .plan = plan, .sample = sample};
+	struct sample_source source;
 
-	find_slice(&source);
+	source.texture = texture;
+	source.memory = memory;
+	source.plan = plan;
+	source.sample = sample;
+	source.slice = 0;
+	source.one = sg_texture_is_float(texture) ? sg_bits_f32(1.0f) : 1;
+	source.bad_address = 0;
+	for (uint32_t i = 0; i < plan->dimensions; i++)
+		source.position[i] = (double)sample->position[i];
+	if (plan->is_cube || plan->is_layered)
+		find_slice(&source);
 	if (texture->image.level_count > 1)
 		sample_levels(&source, result);
 	else

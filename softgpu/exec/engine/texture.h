@@ -70,4 +70,7 @@ bool sg_texture_sample(const struct sg_texture *texture, const struct sg_memory 
 		       const struct sg_sample_plan *plan, const struct sg_sample *sample,
 		       uint32_t result[4], uint64_t *ret_address);
 /* Return whether the texture returns floats. */
-bool sg_texture_is_float(const struct sg_texture *texture);
+static inline bool sg_texture_is_float(const struct sg_texture *texture)
+{
+	return texture->sampler.reads_floats || texture->image.channel >= SG_CHANNEL_HALF;
+}
