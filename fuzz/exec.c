@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "exec/exec.h"
+#include "exec/texture.h"
 
 enum {
 	ARENA = 1 << 20,
@@ -39,6 +40,54 @@ static void release(void *user, uint64_t address, uint64_t size)
 	sg_memory_deny(machine, address, size);
 }
 
+/*
+ * A texture and a surface of two levels of 6 layers, with handles 0x100000 and 0x200001. Pages that
+ * cannot be accessed surround their memory.
+ */
+static void add_images(void)
+{
+	struct sg_texture texture = {
+		.image = {.channel = SG_CHANNEL_SINT16,
+			  .channels = 2,
+			  .element = 4,
+			  .is_layered = true,
+			  .is_cube = true,
+			  .level_count = 2},
+		.sampler = {.address = {SG_ADDRESS_WRAP, SG_ADDRESS_MIRROR, SG_ADDRESS_CLAMP},
+			    .is_linear = true,
+			    .is_mip_linear = true,
+			    .is_normalized = true,
+			    .reads_floats = true,
+			    .is_seamless = true,
+			    .max = 9}};
+	enum { PAGE = 4096, SIDE = 8, LAYERS = 6 };
+	char *memory = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t handle;
+	uint32_t used_bytes = 0;
+
+	if (memory == MAP_FAILED || mprotect(memory + PAGE, PAGE, PROT_READ | PROT_WRITE))
+		abort();
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t side = SIDE >> i, size = side * side * LAYERS * 4;
+
+		used_bytes += size;
+		/* The first level ends where the memory does. */
+		texture.image.levels[i] = (struct sg_texture_level){
+			.address = (uint64_t)(uintptr_t)memory + 2 * PAGE - used_bytes,
+			.pitch = side * 4,
+			.slice_pitch = side * side * 4,
+			.width = side,
+			.height = side,
+			.slices = LAYERS};
+	}
+	for (int i = 0; i < 2; i++) {
+		texture.is_surface = i;
+		if (sg_texture_add(machine, &texture, &handle) ||
+		    handle != (i ? 0x200001 : 0x100000))
+			abort();
+	}
+}
+
 static void open_machine(void)
 {
 	struct sg_machine_options options = {
@@ -58,6 +107,7 @@ static void open_machine(void)
 		abort();
 	if (sg_machine_set_heap_size(machine, 4096))
 		abort();
+	add_images();
 }
 
 /* in_clusters: of two blocks, unless the kernel says how many itself. */

@@ -151,6 +151,13 @@ size_t sg_element_size(cudaArray_const_t array)
 	return (size_t)channels_of(&shape).x / 8 * shape.NumChannels;
 }
 
+size_t sg_row_size(cudaArray_const_t array)
+{
+	CUDA_ARRAY3D_DESCRIPTOR shape;
+
+	return describe_array(array, &shape) ? 0 : shape.Width * sg_element_size(array);
+}
+
 SG_API cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *channels,
 				    struct cudaExtent *extent, unsigned int *flags,
 				    cudaArray_t array)

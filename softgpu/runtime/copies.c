@@ -487,32 +487,75 @@ SG_STREAM_VARIANTS(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds,
 		   copy_rectangle(IN_ARRAY(target, target_x, target_y),
 				  IN_ARRAY(source, source_x, source_y), width, height,
 				  cudaMemcpyDeviceToDevice, (CUstream)zero, true))
+/* Return the bytes until the end of a row of an array; of memory, all. */
+static size_t rest_of_row(const struct rectangle_side *side, size_t size)
+{
+	size_t row = side->array ? sg_row_size(side->array) : 0;
+
+	return side->array && side->x < row ? row - side->x : size;
+}
+
+static void advance_side(struct rectangle_side *side, size_t bytes)
+{
+	size_t row;
+
+	if (!side->array) {
+		side->memory = (const char *)side->memory + bytes;
+		return;
+	}
+	row = sg_row_size(side->array);
+	side->x += bytes;
+	if (side->x == row) {
+		side->x = 0;
+		side->y++;
+	}
+}
+
+/* Copy bytes that continue in the next row of an array: row by row. */
+static cudaError_t copy_span(struct rectangle_side target, struct rectangle_side source,
+			     size_t size, enum cudaMemcpyKind kind, CUstream stream, bool wait)
+{
+	cudaError_t error = sg_enter();
+
+	while (!error && size) {
+		size_t to = rest_of_row(&target, size), from = rest_of_row(&source, size);
+		size_t piece = to < from ? to : from;
+
+		piece = piece < size ? piece : size;
+		error = copy_rectangle(target, source, piece, 1, kind, stream, wait);
+		advance_side(&target, piece);
+		advance_side(&source, piece);
+		size -= piece;
+	}
+	return sg_finish(error);
+}
+
 SG_STREAM_VARIANTS(cudaMemcpyToArray, cudaMemcpyToArray_ptds,
 		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
 		    enum cudaMemcpyKind kind),
-		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, 1, kind,
-				  (CUstream)zero, true))
+		   copy_span(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, kind,
+			     (CUstream)zero, true))
 SG_STREAM_VARIANTS(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz,
 		   (cudaArray_t target, size_t x, size_t y, const void *source, size_t size,
 		    enum cudaMemcpyKind kind, cudaStream_t stream),
-		   copy_rectangle(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, 1, kind,
-				  ZERO(stream), false))
+		   copy_span(IN_ARRAY(target, x, y), IN_MEMORY(source, size), size, kind,
+			     ZERO(stream), false))
 SG_STREAM_VARIANTS(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds,
 		   (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
 		    enum cudaMemcpyKind kind),
-		   copy_rectangle(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, 1, kind,
-				  (CUstream)zero, true))
+		   copy_span(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, kind,
+			     (CUstream)zero, true))
 SG_STREAM_VARIANTS(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz,
 		   (void *target, cudaArray_const_t source, size_t x, size_t y, size_t size,
 		    enum cudaMemcpyKind kind, cudaStream_t stream),
-		   copy_rectangle(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, 1, kind,
-				  ZERO(stream), false))
+		   copy_span(IN_MEMORY(target, size), IN_ARRAY(source, x, y), size, kind,
+			     ZERO(stream), false))
 SG_STREAM_VARIANTS(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds,
 		   (cudaArray_t target, size_t target_x, size_t target_y, cudaArray_const_t source,
 		    size_t source_x, size_t source_y, size_t size, enum cudaMemcpyKind kind),
-		   copy_rectangle(IN_ARRAY(target, target_x, target_y),
-				  IN_ARRAY(source, source_x, source_y), size, 1,
-				  cudaMemcpyDeviceToDevice, (CUstream)zero, true))
+		   copy_span(IN_ARRAY(target, target_x, target_y),
+			     IN_ARRAY(source, source_x, source_y), size, cudaMemcpyDeviceToDevice,
+			     (CUstream)zero, true))
 
 /* ---- memsets --------------------------------------------------------------------------- */
 

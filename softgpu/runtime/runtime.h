@@ -122,3 +122,5 @@ CUarray_format sg_convert_format(const struct cudaChannelFormatDesc *channels,
 struct cudaChannelFormatDesc sg_restore_format(CUarray_format format, unsigned int channels);
 /* Return the bytes of an array's element; 0: not an array. */
 size_t sg_element_size(cudaArray_const_t array);
+/* Return the bytes of an array's row; 0: not an array. */
+size_t sg_row_size(cudaArray_const_t array);

@@ -147,3 +147,25 @@ same_for() {
 	same_for ./nvrtc
 	expect_output_line '^nvrtc: 100 of 100 quotients are right$'
 }
+
+@test "a program of textures and surfaces has the same results" {
+	need_command nvcc
+	nvcc -std=c++17 -arch=sm_80 -cudart shared -o textures "$root/tests/softgpu/kernels_textures.cu"
+	same_for ./textures
+}
+
+@test "a kernel that uses texture references has the same results, in a module patched as a whole" {
+	local program=$build/tests/softgpu/test-softgpu_textures
+	gputap run --gpu soft -v --kernel named "$BATS_FILE_TMPDIR/all.o" -- "$program" 'references of*'
+	[ "$status" = 0 ]
+	expect_output_line '^ok 1 - references of modules take arrays and samplers'
+	grep -qF 'it uses a texture, sampler or surface reference' <<<"$stderr"
+}
+
+@test "a kernel that uses texture objects has the same results in a side module" {
+	local program=$build/tests/softgpu/test-softgpu_textures
+	gputap run --gpu soft -v --kernel fetch "$BATS_FILE_TMPDIR/all.o" -- "$program" 'an object and*'
+	[ "$status" = 0 ]
+	expect_output_line '^ok 1 - an object and its array may be destroyed'
+	grep -qF 'side module with 1 of 6 kernels' <<<"$stderr"
+}

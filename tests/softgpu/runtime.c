@@ -194,6 +194,96 @@ TEST("copies follow their kind or the kinds of their pointers")
 	CHECK_OK(cudaFree(second));
 }
 
+TEST("copies of bytes continue in the next row of an array")
+{
+	struct cudaChannelFormatDesc channels =
+		cudaCreateChannelDesc(16, 16, 0, 0, cudaChannelFormatKindUnsigned);
+	cudaArray_t array = NULL, other = NULL;
+	unsigned char from[60], to[60] = {0};
+
+	for (int i = 0; i < 60; i++)
+		from[i] = (unsigned char)(i + 1);
+	CHECK_OK(cudaMallocArray(&array, &channels, 5, 3, 0));
+	CHECK_OK(cudaMallocArray(&other, &channels, 3, 6, 0));
+	CHECK_OK(cudaMemcpyToArray(array, 0, 0, from, 60, cudaMemcpyHostToDevice));
+	CHECK_OK(cudaMemcpyFromArray(to, array, 0, 0, 60, cudaMemcpyDeviceToHost));
+	CHECK(!memcmp(from, to, 60));
+	CHECK_OK(cudaMemcpyFromArray(to, array, 8, 1, 20, cudaMemcpyDeviceToHost));
+	CHECK(!memcmp(from + 28, to, 20));
+	CHECK_OK(cudaMemcpyArrayToArray(other, 4, 0, array, 0, 0, 60, cudaMemcpyDeviceToDevice));
+	CHECK_OK(cudaMemcpyFromArray(to, other, 4, 0, 60, cudaMemcpyDeviceToHost));
+	CHECK(!memcmp(from, to, 60));
+	CHECK_FAILS(cudaMemcpyToArray(array, 4, 0, from, 60, cudaMemcpyHostToDevice),
+		    cudaErrorInvalidValue);
+	CHECK_OK(cudaFreeArray(array));
+	CHECK_OK(cudaFreeArray(other));
+	CHECK_OK(cudaFreeArray(NULL));
+}
+
+TEST("texture and surface objects return the descriptors that they were made of")
+{
+	struct cudaChannelFormatDesc channels =
+		cudaCreateChannelDesc(8, 8, 8, 8, cudaChannelFormatKindUnsignedNormalized8X4);
+	struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray}, read;
+	struct cudaTextureDesc sampler = {.addressMode = {cudaAddressModeMirror},
+					  .filterMode = cudaFilterModeLinear,
+					  .readMode = cudaReadModeNormalizedFloat,
+					  .normalizedCoords = 1,
+					  .borderColor = {1, 2, 3, 4},
+					  .maxMipmapLevelClamp = 3};
+	struct cudaTextureDesc read_sampler;
+	struct cudaResourceViewDesc view = {.width = 8, .height = 8}, read_view;
+	struct cudaExtent extent = {8, 8, 0};
+	cudaTextureObject_t texture = 0;
+	cudaSurfaceObject_t surface = 0;
+	cudaMipmappedArray_t mipmap = NULL;
+	unsigned int flags = 0;
+	cudaArray_t level = NULL;
+	size_t width = 0;
+	void *memory = NULL;
+
+	CHECK_OK(cudaMallocArray(&resource.res.array.array, &channels, 8, 8,
+				 cudaArraySurfaceLoadStore));
+	CHECK_OK(cudaArrayGetInfo(&channels, &extent, &flags, resource.res.array.array));
+	CHECK_INT(channels.f, cudaChannelFormatKindUnsignedNormalized8X4);
+	CHECK_INT(flags, cudaArraySurfaceLoadStore);
+	CHECK_OK(cudaCreateTextureObject(&texture, &resource, &sampler, &view));
+	CHECK_OK(cudaGetTextureObjectTextureDesc(&read_sampler, texture));
+	CHECK(!memcmp(&read_sampler, &sampler, sizeof(sampler)));
+	CHECK_OK(cudaGetTextureObjectResourceDesc(&read, texture));
+	CHECK(read.res.array.array == resource.res.array.array);
+	CHECK_OK(cudaGetTextureObjectResourceViewDesc(&read_view, texture));
+	CHECK(!memcmp(&read_view, &view, sizeof(view)));
+	CHECK_OK(cudaCreateSurfaceObject(&surface, &resource));
+	CHECK_OK(cudaGetSurfaceObjectResourceDesc(&read, surface));
+	CHECK_OK(cudaDestroySurfaceObject(surface));
+	CHECK_FAILS(cudaDestroySurfaceObject(surface), cudaErrorInvalidValue);
+	CHECK_OK(cudaDestroyTextureObject(texture));
+	CHECK_FAILS(cudaGetTextureObjectResourceDesc(&read, texture), cudaErrorInvalidValue);
+	CHECK_OK(cudaFreeArray(resource.res.array.array));
+	CHECK_FAILS(cudaCreateTextureObject(&texture, &resource, &sampler, NULL),
+		    cudaErrorInvalidResourceHandle);
+	channels = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
+	CHECK_OK(cudaMalloc(&memory, 1024));
+	resource = (struct cudaResourceDesc){.resType = cudaResourceTypeLinear};
+	resource.res.linear.devPtr = memory;
+	resource.res.linear.sizeInBytes = 1024;
+	CHECK_FAILS(cudaCreateTextureObject(&texture, &resource, &sampler, NULL),
+		    cudaErrorInvalidChannelDescriptor);
+	resource.res.linear.desc = channels;
+	CHECK_OK(cudaCreateTextureObject(&texture, &resource, &sampler, NULL));
+	CHECK_OK(cudaGetTextureObjectResourceDesc(&read, texture));
+	CHECK(!memcmp(&read.res.linear.desc, &channels, sizeof(channels)));
+	CHECK_OK(cudaFree(memory));
+	CHECK_OK(cudaMallocMipmappedArray(&mipmap, &channels, extent, 2, 0));
+	CHECK_OK(cudaGetMipmappedArrayLevel(&level, mipmap, 1));
+	CHECK_FAILS(cudaGetMipmappedArrayLevel(&level, mipmap, 2), cudaErrorInvalidValue);
+	CHECK_OK(cudaFreeMipmappedArray(mipmap));
+	CHECK_OK(cudaFreeMipmappedArray(NULL));
+	CHECK_OK(cudaDeviceGetTexture1DLinearMaxWidth(&width, &channels, 0));
+	CHECK(width >= 1 << 27);
+}
+
 TEST("a variable of the device is reached by its address on the host")
 {
 	int seen[4] = {0}, more[2] = {20, 21};

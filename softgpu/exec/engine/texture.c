@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "exec/engine/engine.h"
 
@@ -12,16 +11,12 @@
 enum { INDEX_BITS = 20 };
 _Static_assert(SG_MAX_TEXTURES == 1 << INDEX_BITS, "an index fits into a handle");
 
-static const size_t entries_size = SG_MAX_TEXTURES * sizeof(struct sg_texture_entry *);
-
 int sg_textures_open(struct sg_textures *textures)
 {
-	void *entries = mmap(NULL, entries_size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (entries == MAP_FAILED)
+	/* Pages that no entry is in take no memory. */
+	textures->entries = calloc(SG_MAX_TEXTURES, sizeof(*textures->entries));
+	if (!textures->entries)
 		return -ENOMEM;
-	textures->entries = entries;
 	pthread_mutex_init(&textures->lock, NULL);
 	return 0;
 }
@@ -43,7 +38,7 @@ void sg_textures_close(struct sg_textures *textures)
 	free_retired(textures);
 	for (uint32_t i = 0; i < textures->used; i++)
 		free(textures->entries[i]);
-	munmap(textures->entries, entries_size);
+	free(textures->entries);
 	free(textures->free);
 	pthread_mutex_destroy(&textures->lock);
 }
