@@ -130,10 +130,12 @@ bool gt_call_allocated(const struct gt_call *call, uint64_t *ret_address);
 bool gt_call_allocated_bytes(const struct gt_call *call, uint64_t *ret_bytes);
 
 /*
- * Adds "devPtr=0x7f…, size=4000 bytes": all arguments with the names of the header; structures
+ * Adds "devPtr=0x7f…, size=4000": all arguments with the names of the header; structures
  * that were copied in braces.
  */
 void gt_call_format_arguments(struct gt_strbuf *buffer, const struct gt_call *call);
+/* Adds what the call returned through pointers, in the same form. */
+void gt_call_format_outputs(struct gt_strbuf *buffer, const struct gt_call *call);
 /*
  * The short text of the live view. Entry: "size=4000 bytes kind=H2D", "name=\"counter\"",
  * "func=0x… grid=4x1x1 block=256x1x1 shared=0 stream=0x0". Return: "returned=Success

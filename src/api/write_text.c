@@ -132,30 +132,45 @@ static bool is_number(const struct gt_api_type *type)
 	return type->kind == GT_KIND_UNSIGNED || type->kind == GT_KIND_SIGNED;
 }
 
-void gt_call_format_arguments(struct gt_strbuf *buffer, const struct gt_call *call)
+static void format_argument(struct gt_strbuf *buffer, const struct gt_call *call, unsigned index)
+{
+	const struct gt_api_argument *argument = &call->function->arguments[index];
+	struct gt_api_value value = gt_call_argument_value(call, index);
+	struct gt_api_value pointed = gt_call_pointed_value(call, index);
+
+	if (pointed.size)
+		value = pointed;
+	gt_strbuf_puts(buffer, argument->name);
+	gt_strbuf_putc(buffer, '=');
+	if (argument->role == GT_ROLE_STREAM)
+		add_stream(buffer, call, &value);
+	else if (!add_text(buffer, call, index))
+		add_value(buffer, &value);
+}
+
+static void format_some(struct gt_strbuf *buffer, const struct gt_call *call, bool inputs)
 {
 	const char *separator = "";
 
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
-		const struct gt_api_argument *argument = &call->function->arguments[i];
-		struct gt_api_value value = gt_call_argument_value(call, i);
-		struct gt_api_value pointed = gt_call_pointed_value(call, i);
+		bool is_output = call->function->arguments[i].role == GT_ROLE_OUT;
 
-		if (argument->role == GT_ROLE_OUT && !pointed.size)
+		if (is_output ? !gt_call_pointed_value(call, i).size : !inputs)
 			continue;
-		if (pointed.size)
-			value = pointed;
 		gt_strbuf_puts(buffer, separator);
-		gt_strbuf_puts(buffer, argument->name);
-		gt_strbuf_putc(buffer, '=');
-		if (argument->role == GT_ROLE_STREAM)
-			add_stream(buffer, call, &value);
-		else if (!add_text(buffer, call, i))
-			add_value(buffer, &value);
-		if (argument->role == GT_ROLE_SIZE && is_number(argument->type))
-			gt_strbuf_puts(buffer, " bytes");
+		format_argument(buffer, call, i);
 		separator = ", ";
 	}
+}
+
+void gt_call_format_arguments(struct gt_strbuf *buffer, const struct gt_call *call)
+{
+	format_some(buffer, call, true);
+}
+
+void gt_call_format_outputs(struct gt_strbuf *buffer, const struct gt_call *call)
+{
+	format_some(buffer, call, false);
 }
 
 /* Items of the live view: "label=value"; neighbours with the same label are joined by x. */
@@ -192,16 +207,28 @@ static void add_item(struct text_items *items, const char *label, enum gt_api_ro
 		gt_strbuf_puts(items->buffer, " bytes");
 }
 
+/* The label of an argument; NULL: it is not shown. The stream of a launch always is. */
+static const char *label_of(const struct gt_api_function *function,
+			    const struct gt_api_argument *argument)
+{
+	if (!argument->label && function->category == GT_CATEGORY_LAUNCH &&
+	    argument->role == GT_ROLE_STREAM)
+		return argument->name;
+	return argument->label;
+}
+
 static void add_argument(struct text_items *items, unsigned index, const struct gt_api_value *value)
 {
 	const struct gt_api_argument *argument = &items->call->function->arguments[index];
 	bool truncated;
 
+	const char *label = label_of(items->call->function, argument);
+
 	if (!gt_call_string(items->call, index, &truncated)) {
-		add_item(items, argument->label, argument->role, value);
+		add_item(items, label, argument->role, value);
 		return;
 	}
-	add_label(items, argument->label);
+	add_label(items, label);
 	add_text(items->buffer, items->call, index);
 }
 
@@ -240,6 +267,28 @@ static bool is_omitted(const struct gt_api_argument *argument, const struct gt_a
 		!number);
 }
 
+/* The ends of a copy, where they are arguments that the tables do not label. */
+static void add_copy_ends(struct text_items *items)
+{
+	const struct gt_api_function *function = items->call->function;
+
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		const struct gt_api_argument *argument = &function->arguments[i];
+		struct gt_api_value value = gt_call_argument_value(items->call, i);
+		bool is_end = argument->role == GT_ROLE_DEVICE_POINTER ||
+			      argument->role == GT_ROLE_HOST_POINTER ||
+			      argument->role == GT_ROLE_POINTER;
+
+		if (!is_end || argument->label)
+			continue;
+		add_item(items,
+			 !strncmp(argument->name, "dst", 3)   ? "dst"
+			 : !strncmp(argument->name, "src", 3) ? "src"
+							      : argument->name,
+			 argument->role, &value);
+	}
+}
+
 void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 {
 	struct text_items items = {.buffer = buffer, .call = call};
@@ -250,7 +299,7 @@ void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 		struct gt_api_value value = gt_call_argument_value(call, i);
 		struct gt_api_value pointed = gt_call_pointed_value(call, i);
 
-		if (!argument->label || argument->role == GT_ROLE_OUT ||
+		if (!label_of(call->function, argument) || argument->role == GT_ROLE_OUT ||
 		    is_omitted(argument, &value))
 			continue;
 		if (argument->role == GT_ROLE_STREAM && !kind_shown) {
@@ -269,8 +318,12 @@ void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 	if (!kind_shown)
 		add_direction(&items);
 	/* Without an argument, only this distinguishes it from the legacy default stream. */
-	if (call->event->state & GT_CALL_PER_THREAD && !gt_api_has_stream(call->function))
-		gt_strbuf_printf(buffer, "%sstream=per-thread", items.any ? " " : "");
+	if (call->event->state & GT_CALL_PER_THREAD && !gt_api_has_stream(call->function)) {
+		add_label(&items, "stream");
+		gt_strbuf_puts(buffer, "per-thread");
+	}
+	if (call->function->category == GT_CATEGORY_COPY)
+		add_copy_ends(&items);
 }
 
 void gt_call_format_return(struct gt_strbuf *buffer, const struct gt_call *call)

@@ -9,7 +9,7 @@
 
 struct trace_options {
 	struct gt_target_options target;
-	bool counts, summary, times, returns;
+	bool counts, summary, times, returns, one_line;
 	int time; /* of time_styles; negative: not given */
 };
 
@@ -29,11 +29,16 @@ static const struct gt_option options[] = {
 	 GT_OPTION_FLAG, AT(counts), NULL},
 	{'s', "summary", NULL, "print that table after the lines", GT_OPTION_FLAG, AT(summary),
 	 NULL},
-	{0, "time", "STYLE", "time stamps: wall (clock), relative or ns (default: wall)",
+	{0, "time", "STYLE",
+	 "time stamps: wall (clock), relative (seconds since the start of the tracing) or ns "
+	 "(CLOCK_MONOTONIC; default: wall)",
 	 GT_OPTION_CHOICE, AT(time), time_styles},
 	{'t', "no-time", NULL, "omit time stamps", GT_OPTION_FLAG_OFF, AT(times), NULL},
 	{'r', "no-returns", NULL, "omit returns, show only entries", GT_OPTION_FLAG_OFF,
 	 AT(returns), NULL},
+	{'1', "one-line", NULL,
+	 "print one line for each call, as strace does: FUNCTION(ARGUMENTS) = RESULT <DURATION>",
+	 GT_OPTION_FLAG, AT(one_line), NULL},
 	GT_RUN_OPTIONS(AT(target), "16M"),
 };
 
@@ -111,14 +116,18 @@ static const struct gt_output *main_output(const struct trace_options *given)
 		return &gt_output_capture;
 	if (given->counts)
 		return &gt_output_counts;
-	return given->target.json ? &gt_output_json : &gt_output_lines;
+	if (given->target.json)
+		return &gt_output_json;
+	return given->one_line ? &gt_output_one_line : &gt_output_lines;
 }
 
 /* Of calls that may turn out not to be wanted nothing is shown before they return. */
 static bool has_entries(const struct trace_options *given)
 {
-	return main_output(given) == &gt_output_lines && !given->target.trace.from &&
-	       !given->target.trace.failed_only && !given->target.trace.condition;
+	return (main_output(given) == &gt_output_lines ||
+		main_output(given) == &gt_output_one_line) &&
+	       !given->target.trace.from && !given->target.trace.failed_only &&
+	       !given->target.trace.condition;
 }
 
 /*

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The output "lines": what a person reads while it happens. */
 #include <errno.h>
-#include <time.h>
 
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
+#include "output/columns.h"
+#include "output/launch.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
-#define PROCESS_WIDTH 16
-#define PID_WIDTH 8
-#define EVENT_WIDTH 24     /* at first; it grows with the names … */
-#define MAX_EVENT_WIDTH 64 /* … so far: what names longer than any function's do not change */
+#define TITLES "EVENT                    TYPE     DETAILS"
+#define EVENT_WIDTH 24 /* a longer name moves the rest of its line alone */
 #define TYPE_WIDTH 8
 #define STACK_COLUMN 8
 #define INDENT 2 /* columns a nested call is moved to the right */
@@ -20,22 +19,18 @@
 struct lines_output {
 	struct gt_output_options options;
 	struct gt_sink sink;
-	time_t second; /* that `clock_text` stands for */
-	char clock_text[16];
-	bool headed;
-	size_t event_width; /* so that lines stay aligned below the longest name so far */
+	struct gt_columns columns;
 	struct gt_demangler *demangler;
 };
 
-static const struct {
-	const char *title;
-	int width;
-} time_columns[] = {
-	[GT_TIME_WALL] = {"TIME", 16},
-	[GT_TIME_RELATIVE] = {"TIME", 14},
-	[GT_TIME_NS] = {"TIME", 20},
-	[GT_TIME_NONE] = {"", 0},
-};
+static void lines_free(struct lines_output *lines)
+{
+	if (!lines)
+		return;
+	gt_demangler_free(lines->demangler);
+	gt_columns_free(&lines->columns);
+	free(lines);
+}
 
 static int lines_open(const struct gt_output_options *options, void **ret_state,
 		      struct gt_diag *diag)
@@ -45,78 +40,19 @@ static int lines_open(const struct gt_output_options *options, void **ret_state,
 
 	if (lines)
 		lines->demangler = gt_demangler_new();
-	if (!lines || !lines->demangler) {
-		free(lines);
+	if (!lines || !lines->demangler ||
+	    gt_columns_init(&lines->columns, options->time, TITLES)) {
+		lines_free(lines);
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
 	}
 	lines->options = *options;
-	lines->second = -1;
-	lines->event_width = EVENT_WIDTH;
 	error = gt_sink_open(&lines->sink, options, diag);
 	if (error) {
-		gt_demangler_free(lines->demangler);
-		free(lines);
+		lines_free(lines);
 		return error;
 	}
 	*ret_state = lines;
 	return 0;
-}
-
-/* The fraction of a second of a time in ns. */
-static void put_microseconds(struct gt_strbuf *text, uint64_t time)
-{
-	gt_strbuf_putc(text, '.');
-	gt_strbuf_digits(text, time % 1000000000 / 1000, 6);
-}
-
-/* localtime_r is slow: once a second is enough. */
-static void put_wall_time(struct lines_output *lines, uint64_t wall)
-{
-	time_t second = wall / 1000000000;
-	struct tm broken;
-
-	if (second != lines->second) {
-		localtime_r(&second, &broken);
-		strftime(lines->clock_text, sizeof(lines->clock_text), "%H:%M:%S", &broken);
-		lines->second = second;
-	}
-	gt_strbuf_puts(&lines->sink.text, lines->clock_text);
-	put_microseconds(&lines->sink.text, wall);
-}
-
-static void put_time(struct lines_output *lines, const struct gt_names *names, uint64_t time)
-{
-	size_t start = lines->sink.text.length;
-	uint64_t since = time - gt_names_start_time(names);
-
-	switch (lines->options.time) {
-	case GT_TIME_WALL:
-		put_wall_time(lines, gt_names_wall_time(names, time));
-		break;
-	case GT_TIME_RELATIVE:
-		gt_strbuf_u64(&lines->sink.text, since / 1000000000);
-		put_microseconds(&lines->sink.text, since);
-		break;
-	case GT_TIME_NS:
-		gt_strbuf_u64(&lines->sink.text, time);
-		break;
-	case GT_TIME_NONE:
-		return;
-	}
-	gt_strbuf_pad(&lines->sink.text, start, time_columns[lines->options.time].width);
-}
-
-static void put_head(struct lines_output *lines)
-{
-	struct gt_strbuf *text = &lines->sink.text;
-
-	if (lines->headed)
-		return;
-	lines->headed = true;
-	if (lines->options.time != GT_TIME_NONE)
-		gt_strbuf_printf(text, "%-*s", time_columns[lines->options.time].width, "TIME");
-	gt_strbuf_printf(text, "%-*s %-*s%-*s %-*s DETAILS\n", PROCESS_WIDTH, "PROCESS", PID_WIDTH,
-			 "PID", EVENT_WIDTH, "EVENT", TYPE_WIDTH, "TYPE");
 }
 
 static void put_columns(struct lines_output *lines, const struct gt_names *names,
@@ -124,24 +60,17 @@ static void put_columns(struct lines_output *lines, const struct gt_names *names
 			const char *name, const char *type)
 {
 	struct gt_strbuf *text = &lines->sink.text;
-	size_t start, wide;
+	size_t start;
 
-	put_head(lines);
-	put_time(lines, names, time);
-	start = text->length;
-	gt_put_printable(text, gt_names_process(names, event->process));
-	gt_strbuf_pad(text, start, PROCESS_WIDTH + 1);
-	start = text->length;
-	gt_strbuf_u64(text, event->process);
-	gt_strbuf_pad(text, start, PID_WIDTH);
+	gt_columns_put(&lines->columns, text, names, event, time);
 	start = text->length;
 	if (depth)
 		gt_strbuf_pad(text, start, (size_t)depth * INDENT);
 	gt_put_printable(text, name);
-	wide = text->length - start;
-	if (wide > lines->event_width && wide <= MAX_EVENT_WIDTH)
-		lines->event_width = wide;
-	gt_strbuf_pad(text, start, lines->event_width + 1);
+	if (text->length - start <= EVENT_WIDTH)
+		gt_strbuf_pad(text, start, EVENT_WIDTH + 1);
+	else
+		gt_strbuf_putc(text, ' ');
 	start = text->length;
 	gt_strbuf_puts(text, type);
 	gt_strbuf_pad(text, start, TYPE_WIDTH);
@@ -163,23 +92,6 @@ static void put_return(struct gt_strbuf *text, const struct gt_call *call)
 	gt_strbuf_putc(text, ')');
 }
 
-static void put_kernel(struct lines_output *lines, const struct gt_names *names,
-		       const struct gt_call *call, const char *kernel)
-{
-	struct gt_strbuf *text = &lines->sink.text;
-	struct gt_launch_arguments arguments;
-	gt_auto_strbuf list = GT_STRBUF_INIT;
-
-	gt_strbuf_puts(text, " kernel=");
-	gt_put_printable(text, gt_demangler_short(lines->demangler, kernel));
-	if (!gt_names_launch_arguments(names, call->event, &arguments))
-		return;
-	gt_kernel_format_arguments(&list, kernel, gt_names_parameters(names, kernel), &arguments);
-	gt_strbuf_putc(text, '(');
-	gt_put_printable(text, gt_strbuf_string(&list));
-	gt_strbuf_putc(text, ')');
-}
-
 static void put_entry(struct lines_output *lines, const struct gt_names *names,
 		      const struct gt_call *call)
 {
@@ -190,8 +102,10 @@ static void put_entry(struct lines_output *lines, const struct gt_names *names,
 	gt_strbuf_putc(text, ' ');
 	if (call->function)
 		gt_call_format_entry(text, call);
-	if (kernel)
-		put_kernel(lines, names, call, kernel);
+	if (kernel) {
+		gt_strbuf_putc(text, ' ');
+		gt_put_launched_kernel(text, lines->demangler, names, call, kernel);
+	}
 	if (text->length == before + 1)
 		text->length = before;
 }
@@ -272,6 +186,7 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 	switch (event->kind) {
 	case GT_EVENT_call:
 	case GT_EVENT_entry:
+		gt_columns_note_thread(&lines->columns, event);
 		put_call(lines, names, (const struct gt_event_call *)event);
 		break;
 	case GT_EVENT_process:
@@ -283,7 +198,7 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 		put_cgroup(lines, names, event);
 		break;
 	case GT_EVENT_account:
-		put_head(lines);
+		gt_columns_put_titles(&lines->columns, &lines->sink.text);
 		break;
 	}
 	return gt_sink_wrote(&lines->sink);
@@ -299,8 +214,7 @@ static int lines_close(void *opaque, struct gt_diag *diag)
 	struct lines_output *lines = opaque;
 	int error = gt_sink_close(&lines->sink, diag);
 
-	gt_demangler_free(lines->demangler);
-	free(lines);
+	lines_free(lines);
 	return error;
 }
 

@@ -14,7 +14,7 @@
 
 enum gt_time_style {
 	GT_TIME_WALL,     /* 17:35:41.123456 */
-	GT_TIME_RELATIVE, /* seconds since the session's first event */
+	GT_TIME_RELATIVE, /* seconds since the start of the session */
 	GT_TIME_NS,       /* CLOCK_MONOTONIC */
 	GT_TIME_NONE,
 };
@@ -48,6 +48,7 @@ const struct gt_output *const *gt_outputs(size_t *ret_count);
 const struct gt_output *gt_output_find(const char *name);
 
 extern const struct gt_output gt_output_lines;
+extern const struct gt_output gt_output_one_line;
 extern const struct gt_output gt_output_json;
 extern const struct gt_output gt_output_capture;
 extern const struct gt_output gt_output_counts;

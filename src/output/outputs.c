@@ -4,10 +4,8 @@
 #include "output/output.h"
 
 static const struct gt_output *const outputs[] = {
-	&gt_output_lines,
-	&gt_output_json,
-	&gt_output_capture,
-	&gt_output_counts,
+	&gt_output_lines,   &gt_output_one_line, &gt_output_json,
+	&gt_output_capture, &gt_output_counts,
 };
 
 const struct gt_output *const *gt_outputs(size_t *ret_count)

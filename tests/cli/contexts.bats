@@ -122,7 +122,7 @@ cudaMalloc true" ]
 
 @test "default streams are distinguished: the legacy one, and the thread's own" {
 	soft -t -r -- "$programs/default-stream"
-	[ "$(sed -n 's/.* \(cu[a-z]*Memcpy[^ ]*\) .* kind=H2D/\1/p' <<<"$stderr" | sed 's/0x[0-9a-f]\{4,\}/HANDLE/')" = \
+	[ "$(sed -n 's/.* \(cu[a-z]*Memcpy[^ ]*\) .* kind=H2D/\1/p' <<<"$stderr" | sed 's/ dst=[^ ]*//; s/ src=[^ ]*//; s/0x[0-9a-f]\{4,\}/HANDLE/')" = \
 		"cudaMemcpyAsync stream=0x0
 cudaMemcpyAsync stream=HANDLE
 cudaMemcpyAsync stream=legacy
@@ -130,7 +130,7 @@ cudaMemcpy
 cuMemcpyHtoD_v2
 cuMemcpyHtoDAsync_v2 stream=0x0" ]
 	soft -t -r -- "$programs/default-stream-per-thread"
-	[ "$(sed -n 's/.* \(cu[a-z]*Memcpy[^ ]*\) .* kind=H2D/\1/p' <<<"$stderr" | sed 's/0x[0-9a-f]\{4,\}/HANDLE/')" = \
+	[ "$(sed -n 's/.* \(cu[a-z]*Memcpy[^ ]*\) .* kind=H2D/\1/p' <<<"$stderr" | sed 's/ dst=[^ ]*//; s/ src=[^ ]*//; s/0x[0-9a-f]\{4,\}/HANDLE/')" = \
 		"cudaMemcpyAsync stream=per-thread
 cudaMemcpyAsync stream=HANDLE
 cudaMemcpyAsync stream=legacy

@@ -275,3 +275,42 @@ documented() {
 	expect_status 0
 	expect_output_line '^ *3 +0 .*cudaGetDevice$'
 }
+
+@test "-1 prints one line for each call, as strace does" {
+	trace -1 -- "$callback" nested 1
+	expect_status 0
+	time='[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}'
+	[[ ${stderr_lines[0]} =~ ^TIME\ +PROCESS\ +PID\ +CALL$ ]]
+	expect_error_line "^$time callback         [0-9]+ +cudaMalloc\(size=64 <unfinished …>$"
+	expect_error_line "^$time callback         [0-9]+ +  cudaGetDevice\(device=0\) = Success <[0-9.]+ (ns|µs|ms)>$"
+	expect_error_line "^$time callback         [0-9]+ +<… cudaMalloc resumed> devPtr=0x7f0000000000\) = Success <[0-9.]+ (ns|µs|ms)>$"
+	trace -1 -t -- "$calls" 2
+	expect_count "$stderr" '^calls +[0-9]+ +cudaGetDevice\(device=0\) = Success <[0-9.]+ (ns|µs|ms)>$' 2
+	trace -o run.gtap -- "$callback" nested 1
+	gputap trace -1 -t --from run.gtap
+	expect_output_line '^callback +[0-9]+ +cudaMalloc\(devPtr=0x7f0000000000, size=64\) = Success '
+}
+
+@test "-1 shows a call that blocks while it does" {
+	start_trace -1 -- "$callback" block 3
+	wait_for grep -q 'unfinished …>$' err
+	kill -TERM "$tracer"
+	end_trace
+	expect_error_line '<… cudaMalloc resumed>\) = \? \(abandoned without returning\) <'
+}
+
+@test "lines of a process with several threads have the thread" {
+	trace -t -- "$calls" --threads 3 4
+	expect_error_line '^PROCESS +PID +TID +EVENT +TYPE +DETAILS$'
+	[ "$(awk '/^PROCESS +PID +TID/ { on = 1; next } on && /\[EXIT\]/ { print $3 }' <<<"$stderr" |
+		sort -u | wc -l)" -ge 2 ]
+	trace -t -- "$calls" 4
+	expect_no_error_line 'TID'
+}
+
+@test "--time relative says what the times are relative to" {
+	trace --time relative -- "$calls" 1
+	expect_error_line '^SINCE START +PROCESS '
+	gputap trace --help
+	expect_output_line 'relative \(seconds since the start'
+}

@@ -25,10 +25,14 @@ TEST("the driver's copies imply their direction by their ends")
 		const char *name, *target, *source, *text;
 		int direction;
 	} copies[] = {
-		{"cuMemcpyHtoD_v2", "dstDevice", "srcHost", "size=4000 bytes kind=H2D", 1},
-		{"cuMemcpyDtoH_v2", "dstHost", "srcDevice", "size=4000 bytes kind=D2H", 2},
-		{"cuMemcpyDtoD_v2", "dstDevice", "srcDevice", "size=4000 bytes kind=D2D", 3},
-		{"cuMemcpy", "dst", "src", "size=4000 bytes kind=default", 4},
+		{"cuMemcpyHtoD_v2", "dstDevice", "srcHost",
+		 "size=4000 bytes kind=H2D dst=0x7f1234568000 src=0x55aa00001000", 1},
+		{"cuMemcpyDtoH_v2", "dstHost", "srcDevice",
+		 "size=4000 bytes kind=D2H dst=0x7f1234568000 src=0x55aa00001000", 2},
+		{"cuMemcpyDtoD_v2", "dstDevice", "srcDevice",
+		 "size=4000 bytes kind=D2D dst=0x7f1234568000 src=0x55aa00001000", 3},
+		{"cuMemcpy", "dst", "src",
+		 "size=4000 bytes kind=default dst=0x7f1234568000 src=0x55aa00001000", 4},
 	};
 
 	for (size_t i = 0; i < gt_countof(copies); i++) {
@@ -42,7 +46,7 @@ TEST("the driver's copies imply their direction by their ends")
 	}
 }
 
-TEST("an asynchronous driver copy shows its stream last")
+TEST("an asynchronous driver copy shows its stream before its ends")
 {
 	struct built call = begin("cuMemcpyDtoHAsync_v2");
 
@@ -50,7 +54,8 @@ TEST("an asynchronous driver copy shows its stream last")
 	pass(&call, "srcDevice", 0x7f1234568000);
 	pass(&call, "ByteCount", 4000);
 	pass(&call, "hStream", 0x55aa00);
-	CHECK_STR(details(&call), "size=4000 bytes kind=D2H stream=0x55aa00");
+	CHECK_STR(details(&call), "size=4000 bytes kind=D2H stream=0x55aa00 "
+				  "dst=0x55aa00001000 src=0x7f1234568000");
 }
 
 /* CUDA_MEMCPY2D */

@@ -10,12 +10,12 @@ TEST("cudaMalloc shows its size, then its result and the address that it returne
 	pass(&call, "devPtr", 0x7ffc00001000);
 	pass(&call, "size", 4000);
 	CHECK_STR(details(&call), "size=4000 bytes");
-	CHECK_STR(arguments(&call), "size=4000 bytes");
+	CHECK_STR(arguments(&call), "size=4000");
 	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
 	back(&call, 0);
 	point(&call, "devPtr", &pointer, sizeof(pointer));
 	CHECK_STR(details(&call), "returned=Success devPtr=0x7f1234568000");
-	CHECK_STR(arguments(&call), "devPtr=0x7f1234568000, size=4000 bytes");
+	CHECK_STR(arguments(&call), "devPtr=0x7f1234568000, size=4000");
 	CHECK_STR(json(&call), "{\"devPtr\":\"0x7f1234568000\",\"size\":4000}");
 }
 
@@ -28,7 +28,7 @@ TEST("a failed cudaMalloc gives nothing back, whatever the record holds")
 	back(&call, 2);
 	point(&call, "devPtr", &pointer, sizeof(pointer));
 	CHECK_STR(details(&call), "returned=MemoryAllocation");
-	CHECK_STR(arguments(&call), "size=4000 bytes");
+	CHECK_STR(arguments(&call), "size=4000");
 	CHECK_STR(json(&call), "{\"devPtr\":null,\"size\":4000}");
 }
 
@@ -147,19 +147,21 @@ TEST("a function's variants are known by their names")
 	CHECK(!gt_api_is_per_thread("_ptsz"));
 }
 
-TEST("cudaMemcpy shows its size and its direction in short")
+TEST("cudaMemcpy shows its size, its direction in short, and both ends")
 {
 	static const char *const kinds[] = {"H2H", "H2D", "D2H", "D2D", "default"};
 
 	for (unsigned kind = 0; kind < gt_countof(kinds); kind++) {
 		struct built call = begin("cudaMemcpy");
-		char expected[64];
+		char expected[128];
 
 		pass(&call, "dst", 0x7f1234568000);
 		pass(&call, "src", 0x55aa00001000);
 		pass(&call, "count", 4000);
 		pass(&call, "kind", kind);
-		snprintf(expected, sizeof(expected), "size=4000 bytes kind=%s", kinds[kind]);
+		snprintf(expected, sizeof(expected),
+			 "size=4000 bytes kind=%s dst=0x7f1234568000 src=0x55aa00001000",
+			 kinds[kind]);
 		CHECK_STR(details(&call), expected);
 		snprintf(expected, sizeof(expected), "%u", kind);
 		CHECK_INT(gt_call_direction(decoded(&call)), kind);
@@ -175,8 +177,9 @@ TEST("a copy's arguments have the names of the header")
 	pass(&call, "count", 4000);
 	pass(&call, "kind", 1);
 	pass(&call, "stream", 0);
-	CHECK_STR(details(&call), "size=4000 bytes kind=H2D stream=0x0");
-	CHECK_STR(arguments(&call), "dst=0x7f1234568000, src=0x55aa00001000, count=4000 bytes, "
+	CHECK_STR(details(&call),
+		  "size=4000 bytes kind=H2D stream=0x0 dst=0x7f1234568000 src=0x55aa00001000");
+	CHECK_STR(arguments(&call), "dst=0x7f1234568000, src=0x55aa00001000, count=4000, "
 				    "kind=H2D, stream=0x0");
 	CHECK_STR(json(&call), "{\"dst\":\"0x7f1234568000\",\"src\":\"0x55aa00001000\","
 			       "\"count\":4000,\"kind\":\"H2D\",\"stream\":\"0x0\"}");
@@ -190,7 +193,7 @@ TEST("a direction that does not exist is its number")
 	pass(&call, "src", 2);
 	pass(&call, "count", 3);
 	pass(&call, "kind", 77);
-	CHECK_STR(details(&call), "size=3 bytes kind=77");
+	CHECK_STR(details(&call), "size=3 bytes kind=77 dst=0x1 src=0x2");
 	CHECK_STR(json(&call), "{\"dst\":\"0x1\",\"src\":\"0x2\",\"count\":3,\"kind\":77}");
 	CHECK_INT(gt_call_direction(decoded(&call)), -1);
 }
@@ -207,7 +210,8 @@ TEST("cudaMemcpy2D's bytes are its width times its height")
 	pass(&call, "width", 400);
 	pass(&call, "height", 10);
 	pass(&call, "kind", 2);
-	CHECK_STR(details(&call), "width=400 bytes height=10 kind=D2H");
+	CHECK_STR(details(&call),
+		  "width=400 bytes height=10 kind=D2H dst=0x7f1234568000 src=0x55aa00001000");
 	CHECK(gt_call_bytes(decoded(&call), &bytes));
 	CHECK_INT(bytes, 4000);
 }
@@ -221,7 +225,7 @@ TEST("cudaMemcpyToSymbol shows size and direction")
 	pass(&call, "count", 64);
 	pass(&call, "offset", 0);
 	pass(&call, "kind", 1);
-	CHECK_STR(details(&call), "size=64 bytes kind=H2D");
+	CHECK_STR(details(&call), "size=64 bytes kind=H2D src=0x55aa00001000");
 }
 
 TEST("cudaMemcpyPeer goes from device to device")
@@ -233,7 +237,7 @@ TEST("cudaMemcpyPeer goes from device to device")
 	pass(&call, "src", 0x7f2234568000);
 	pass(&call, "srcDevice", 0);
 	pass(&call, "count", 64);
-	CHECK_STR(details(&call), "size=64 bytes kind=D2D");
+	CHECK_STR(details(&call), "size=64 bytes kind=D2D dst=0x7f1234568000 src=0x7f2234568000");
 	CHECK_INT(gt_call_direction(decoded(&call)), 3);
 }
 

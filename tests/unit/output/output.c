@@ -209,7 +209,7 @@ TEST("a failed call has the error's name, a nested one is indented, one that was
 	pass_unfinished(&stream);
 	end_stream(
 		&stream,
-		"TIME          PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		"SINCE START   PROCESS          PID     EVENT                    TYPE     DETAILS\n"
 		"0.000008      vectoradd        4711      cudaFree               [EXIT]   "
 		"ptr=0x1234 returned=InvalidValue (250 ns)\n"
 		"0.004999      vectoradd        4711    cudaDeviceSynchronize    [EXIT]   "
@@ -279,7 +279,7 @@ static void pass_retain(struct stream *stream, unsigned depth)
 	pass_call(stream, &call, 2000, 0);
 }
 
-TEST("below a name that is wider than its column lines stay aligned")
+TEST("a name that is wider than its column moves only the rest of its line")
 {
 	struct stream stream = begin_lines((struct gt_output_options){.time = GT_TIME_NONE});
 
@@ -290,7 +290,7 @@ TEST("below a name that is wider than its column lines stay aligned")
 		   "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
 		   "vectoradd        4711      cudaFree               [ENTER]  ptr=0x1234\n"
 		   "vectoradd        4711      cuDevicePrimaryCtxRetain [ENTER]  dev=3\n"
-		   "vectoradd        4711      cudaFree                 [ENTER]  ptr=0x1234\n");
+		   "vectoradd        4711      cudaFree               [ENTER]  ptr=0x1234\n");
 }
 
 TEST("names that no function can have leave the columns alone")
@@ -305,6 +305,140 @@ TEST("names that no function can have leave the columns alone")
 		   "cuDevicePrimaryCtxRetain "
 		   "[ENTER]  dev=3\n"
 		   "vectoradd        4711      cudaFree               [ENTER]  ptr=0x1234\n");
+}
+
+/* The entry (GT_EVENT_entry) or the return of a call of another thread of the process. */
+static void pass_sync(struct stream *stream, enum gt_event_kind kind, __u32 thread, __u64 time,
+		      __u64 duration, __u8 depth)
+{
+	struct built call = begin("cudaStreamSynchronize");
+
+	pass(&call, "stream", 0x70);
+	if (kind == GT_EVENT_call)
+		back(&call, 0);
+	finish(&call);
+	call.call.head.kind = kind;
+	call.call.head.time = time;
+	call.call.head.process = PROCESS;
+	call.call.head.thread = thread;
+	call.call.head.device = GT_DEVICE_UNKNOWN;
+	call.call.function = (__u32)gt_api_find("cudaStreamSynchronize");
+	call.call.duration = duration;
+	call.call.depth = depth;
+	call.call.sequence = depth;
+	pass_text(stream, GT_EVENT_function, "cudaStreamSynchronize", call.call.function);
+	CHECK_INT(pass_event(stream, &call.call.head), 0);
+}
+
+TEST("once a second thread makes calls, lines have the thread, below new titles")
+{
+	struct stream stream = begin_lines(
+		(struct gt_output_options){.entries = true, .time = GT_TIME_NONE, .returns = true});
+
+	pass_sync(&stream, GT_EVENT_entry, 7, 2000, 0, 0);
+	pass_sync(&stream, GT_EVENT_entry, 8, 2500, 0, 0);
+	pass_sync(&stream, GT_EVENT_call, 7, 3000, 1000, 0);
+	end_stream(
+		&stream,
+		"PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+		"vectoradd        4711    cudaStreamSynchronize    [ENTER]  stream=0x70\n"
+		"PROCESS          PID     TID     EVENT                    TYPE     DETAILS\n"
+		"vectoradd        4711    8       cudaStreamSynchronize    [ENTER]  stream=0x70\n"
+		"vectoradd        4711    7       cudaStreamSynchronize    [EXIT]   "
+		"returned=Success (1.00 µs)\n");
+}
+
+static struct stream begin_one_line(bool entries)
+{
+	struct stream stream =
+		begin_stream(&gt_output_one_line,
+			     (struct gt_output_options){.entries = entries, .time = GT_TIME_NONE});
+
+	pass_clock(&stream);
+	pass_text(&stream, GT_EVENT_process, "vectoradd", 0);
+	return stream;
+}
+
+TEST("one-line: a call is one line, with the names of the header, result and duration")
+{
+	for (int entries = 0; entries < 2; entries++) {
+		struct stream stream = begin_one_line(entries);
+
+		if (entries)
+			pass_malloc(&stream, GT_EVENT_entry);
+		pass_malloc(&stream, GT_EVENT_call);
+		end_stream(&stream, "PROCESS          PID     CALL\n"
+				    "vectoradd        4711    cudaMalloc(devPtr=0x7f0000000200, "
+				    "size=4000) = Success <1.50 µs>\n");
+	}
+}
+
+TEST("one-line: failed and abandoned calls are shown as such, nested ones are indented")
+{
+	struct stream stream = begin_one_line(false);
+
+	pass_failed_free(&stream);
+	pass_unfinished(&stream);
+	end_stream(&stream, "PROCESS          PID     CALL\n"
+			    "vectoradd        4711      cudaFree(devPtr=0x1234) = InvalidValue "
+			    "<250 ns>\n"
+			    "vectoradd        4711    cudaDeviceSynchronize() = ? (abandoned "
+			    "without returning) <4.00 ms>\n");
+}
+
+TEST("one-line: a call around others, and one that a later call overtakes, is resumed")
+{
+	struct stream stream = begin_one_line(true);
+
+	pass_sync(&stream, GT_EVENT_entry, 7, 2000, 0, 0);
+	pass_sync(&stream, GT_EVENT_entry, 7, 2100, 0, 1);
+	pass_sync(&stream, GT_EVENT_call, 7, 2200, 100, 1);
+	pass_sync(&stream, GT_EVENT_entry, 8, 2300, 0, 0);
+	pass_sync(&stream, GT_EVENT_call, 7, 3000, 1000, 0);
+	pass_sync(&stream, GT_EVENT_call, 8, 3300, 1000, 0);
+	end_stream(&stream,
+		   "PROCESS          PID     CALL\n"
+		   "vectoradd        4711    cudaStreamSynchronize(stream=0x70 <unfinished …>\n"
+		   "vectoradd        4711      cudaStreamSynchronize(stream=0x70) = Success "
+		   "<100 ns>\n"
+		   "PROCESS          PID     TID     CALL\n"
+		   "vectoradd        4711    8       cudaStreamSynchronize(stream=0x70 "
+		   "<unfinished …>\n"
+		   "vectoradd        4711    7       <… cudaStreamSynchronize resumed>) = Success "
+		   "<1.00 µs>\n"
+		   "vectoradd        4711    8       <… cudaStreamSynchronize resumed>) = Success "
+		   "<1.00 µs>\n");
+}
+
+TEST("one-line: calls that overlap are whole lines where they return in their order")
+{
+	struct stream stream = begin_one_line(true);
+
+	pass_sync(&stream, GT_EVENT_entry, 7, 2000, 0, 0);
+	pass_sync(&stream, GT_EVENT_entry, 8, 2300, 0, 0);
+	pass_sync(&stream, GT_EVENT_call, 7, 3000, 1000, 0);
+	pass_sync(&stream, GT_EVENT_call, 8, 3300, 1000, 0);
+	end_stream(&stream, "PROCESS          PID     TID     CALL\n"
+			    "vectoradd        4711    7       cudaStreamSynchronize(stream=0x70) = "
+			    "Success <1.00 µs>\n"
+			    "vectoradd        4711    8       cudaStreamSynchronize(stream=0x70) = "
+			    "Success <1.00 µs>\n");
+}
+
+TEST("one-line: a call that blocks for long is shown while it does, and at the end")
+{
+	struct stream stream = begin_one_line(true);
+
+	pass_sync(&stream, GT_EVENT_entry, 7, 2000, 0, 0); /* long ago */
+	CHECK_INT(stream.output->flush(stream.state), 0);
+	CHECK_INT((int)lseek(stream.fd, 0, SEEK_END), 106);
+	pass_sync(&stream, GT_EVENT_entry, 7, UINT64_MAX / 4, 0, 1);
+	CHECK_INT(stream.output->flush(stream.state), 0);
+	CHECK_INT((int)lseek(stream.fd, 0, SEEK_END), 106);
+	end_stream(&stream,
+		   "PROCESS          PID     CALL\n"
+		   "vectoradd        4711    cudaStreamSynchronize(stream=0x70 <unfinished …>\n"
+		   "vectoradd        4711      cudaStreamSynchronize(stream=0x70 <unfinished …>\n");
 }
 
 TEST("a stream without calls has its head line, at the end")
@@ -455,19 +589,23 @@ TEST("the table counts calls, errors and abandoned calls, the longest total firs
 	pass_malloc(&stream, GT_EVENT_call);
 	pass_malloc(&stream, GT_EVENT_call);
 	pass_unfinished(&stream);
-	end_stream(&stream,
-		   "     CALLS   ERRORS     TOTAL      MEAN       MAX  FUNCTION\n"
-		   "         2        0   3.00 µs   1.50 µs   1.50 µs  cudaMalloc\n"
-		   "         1        1    250 ns    250 ns    250 ns  cudaFree\n"
-		   "         1        0      0 ns      0 ns      0 ns  cudaDeviceSynchronize "
-		   "(1 unfinished)\n");
+	end_stream(
+		&stream,
+		"     CALLS   ERRORS     TOTAL      MEAN       P50       P99       MAX  FUNCTION\n"
+		"         2        0   3.00 µs   1.50 µs   1.41 µs   1.41 µs   1.50 µs  "
+		"cudaMalloc\n"
+		"         1        1    250 ns    250 ns    240 ns    240 ns    250 ns  cudaFree\n"
+		"         1        0      0 ns      0 ns      0 ns      0 ns      0 ns  "
+		"cudaDeviceSynchronize "
+		"(1 unfinished)\n");
 }
 
 TEST("a table of nothing has its head")
 {
 	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});
 
-	end_stream(&stream, "     CALLS   ERRORS     TOTAL      MEAN       MAX  FUNCTION\n");
+	end_stream(&stream, "     CALLS   ERRORS     TOTAL      MEAN       P50       P99       "
+			    "MAX  FUNCTION\n");
 }
 
 TEST("a pipe that nobody reads is reported as such, and stays so")
