@@ -2,7 +2,7 @@
 /*
  * What a library that a command opens costs it: dlopen(3) of a CUDA runtime that no one has seen
  * before, a mapping of a known file for execution, and a system call; without gputap, and with each
- * --late-libraries METHOD.
+ * --late-libs METHOD.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static int run_command(const char *self, const char *method, const char *folder)
 	}
 	if (strcmp(method, "untraced") != 0)
 		length = snprintf(command, sizeof(command),
-				  "'%s' trace -c --gpu nvidia --late-libraries %s -- ", GPUTAP,
+				  "'%s' trace -c --gpu nvidia --late-libs %s -- ", GPUTAP,
 				  method);
 	snprintf(command + length, sizeof(command) - (size_t)length, "'%s' %s '%s' 2>/dev/null",
 		 self, method, folder);

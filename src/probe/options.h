@@ -72,7 +72,7 @@
 	       "attach method: auto, multi (uprobe_multi) or perf") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
 	       "bytes of memory for events that wait to be written (default: 256M)") \
-	OPTION(command, CHOICE, late, 0, "late-libraries", "METHOD", gt_late_methods, LIVE, \
+	OPTION(command, CHOICE, late, 0, "late-libs", "METHOD", gt_late_methods, LIVE, \
 	       "libraries that the command opens itself (dlopen): hold it until they are traced, " \
 	       "watch (the first calls may be missed), or auto: hold if possible (default: auto)") \
 	LAST(command, SIZE, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
@@ -119,14 +119,14 @@ enum gt_attach_method {
 	GT_ATTACH_PERF,  /* perf events */
 };
 
-/* --late-libraries */
+/* --late-libs */
 enum gt_late_method {
 	GT_LATE_AUTO,
 	GT_LATE_HOLD,  /* hold the command where it maps a file for execution; fail if impossible */
 	GT_LATE_WATCH, /* attach once the kernel has reported the mapping */
 };
 
-/* Choices of --stack, --attach and --late-libraries, ended by NULL. */
+/* Choices of --stack, --attach and --late-libs, ended by NULL. */
 extern const char *const gt_stack_methods[];
 extern const char *const gt_late_methods[];
 extern const char *const gt_attach_methods[];

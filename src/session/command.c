@@ -52,7 +52,7 @@ static int fork_command(struct gt_session_command *command, const struct gt_trac
 		return 0;
 	gt_hold_close(gt_take(command->hold));
 	if (options->late == GT_LATE_HOLD)
-		return gt_diag(diag, failure, "hold", NULL, "--late-libraries hold: %s", why.text);
+		return gt_diag(diag, failure, "hold", NULL, "--late-libs hold: %s", why.text);
 	note_no_hold(options, failure, &why, events);
 	return 0;
 }

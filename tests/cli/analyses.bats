@@ -115,7 +115,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 		"$programs/calls" 500000
 	for name in "${analyses[@]}"; do
 		gputap "$name" --from lossy.gtap
-		expect_error_line '^gputap: [0-9]+ calls: .* lost'
+		expect_error_line '^gputap: incomplete: [0-9]+ calls: .* lost'
 		expect_output_line '^Incomplete: [1-9][0-9]* of [0-9]+ calls were lost, 0 filtered, 0 unfinished; [0-9]+ other events were lost\.$'
 		gputap "$name" --from lossy.gtap --json
 		expect_json '.[0].losses.lost > 0'

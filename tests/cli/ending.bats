@@ -228,7 +228,7 @@ has_lines() {
 	kill -INT "$tracer"
 	end_trace
 	kill $target
-	expect_totals '0 calls: 0 complete, 0 unfinished, 0 lost'
+	expect_totals "incomplete: 0 calls: 0 complete, 0 unfinished, 0 lost; calls may be missing of callback \\($target\\), which ran [0-9.]+ .?s before the probes in libcudart\\.so\\.13 were attached"
 }
 
 @test "when nobody reads the lines, the tracing ends and the command continues to its end" {
@@ -249,7 +249,7 @@ has_lines() {
 	timeout 300 "$build/gputap" trace --gpu nvidia -d $target 2>err | head -n 1 >first
 	[ "${PIPESTATUS[0]}" = 0 ]
 	kill $target
-	grep -q '^gputap: [0-9]* calls: ' err
+	grep -q '^gputap: incomplete: [0-9]* calls: ' err
 }
 
 @test "when the terminal goes, the trace ends" {

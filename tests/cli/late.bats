@@ -191,10 +191,10 @@ ended() {
 	account '.incomplete == false'
 }
 
-@test "a command keeps its privileges, and is not filtered with --late-libraries watch" {
+@test "a command keeps its privileges, and is not filtered with --late-libs watch" {
 	late -- grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status
 	expect_output $'NoNewPrivs:\t0\nSeccomp:\t2'
-	late --late-libraries watch -- grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status
+	late --late-libs watch -- grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status
 	expect_output $'NoNewPrivs:\t0\nSeccomp:\t0'
 }
 
@@ -264,9 +264,9 @@ ended() {
 	expect_status 7
 	expect_error_line "^gputap: the first calls into libraries that the command opens later may be missed: another process already receives seccomp notifications of gputap's processes \(a container runtime, or an outer gputap\)$"
 	[ "$(names)" = "$whole" ] || account '.incomplete and .gaps[0].process == "program" and .gaps[0].duration > 0'
-	gputap trace -f cudaMalloc -- "$build/gputap" trace --late-libraries hold -- ./program
+	gputap trace -f cudaMalloc -- "$build/gputap" trace --late-libs hold -- ./program
 	expect_status 1
-	expect_error_line "^gputap: --late-libraries hold: another process already receives"
+	expect_error_line "^gputap: --late-libs hold: another process already receives"
 }
 
 @test "without CAP_SYS_ADMIN the command runs and is watched" {
@@ -364,7 +364,7 @@ start_waiting() {
 }
 
 @test "a capture reports the gaps of the recording" {
-	gputap trace --late-libraries watch --gpu nvidia -f '__cudaRegisterFat*,cudaGetDevice' -o lost.gtap -- ./program
+	gputap trace --late-libs watch --gpu nvidia -f '__cudaRegisterFat*,cudaGetDevice' -o lost.gtap -- ./program
 	gputap trace --from lost.gtap --json
 	gaps=$(jq -c 'select(.gaps) | .gaps' <<<"$output")
 	[ "$gaps" = '[]' ] || [ "$(jq -r '.[0].reason' <<<"$gaps")" = mapped ]

@@ -179,7 +179,7 @@ build_static() {
 	expect_count "$stderr" 'calls-late .*\[EXIT\]' 5
 }
 
-@test "with --late-libraries watch, a library of an unexpected path is traced, and the gap is noted" {
+@test "with --late-libs watch, a library of an unexpected path is traced, and the gap is noted" {
 	mkdir elsewhere
 	cp "$standin/libcudart.so.13" elsewhere/
 	cat >late.c <<-'EOF'
@@ -196,7 +196,7 @@ build_static() {
 	EOF
 	need_command cc
 	cc late.c -o late
-	start_trace --late-libraries watch -- ./late
+	start_trace --late-libs watch -- ./late
 	wait_for grep -q 'was mapped by process' err
 	touch go
 	end_trace
