@@ -26,6 +26,19 @@ launches() {
 	expect_json 'length == 3 and all(.name == "__cudaLaunchKernel" and .kernel == "scale")'
 }
 
+@test "driver calls inside runtime functions that are not traced are not shown as the program's" {
+	gputap trace --gpu soft -- "$examples/newlaunch"
+	expect_status 0
+	expect_error_line ' __cudaLaunchKernel +\[ENTER\]'
+	expect_no_error_line ' cu[A-Z][A-Za-z0-9_]+ +\['
+	# __cudaGetKernel is not traced; it looks the kernel up in the driver.
+	gputap trace --gpu soft -v -- "$examples/newlaunch"
+	expect_error_line ' cuLibraryGetKernel +\[ENTER\]'
+	# Selected by name, they are shown wherever they are.
+	gputap trace --gpu soft -f cuLibraryGetKernel -- "$examples/newlaunch"
+	expect_error_line ' cuLibraryGetKernel +\[ENTER\]'
+}
+
 @test "a launch of the driver API has the name by which the kernel was looked up" {
 	launches "$examples/driver"
 	expect_json 'length >= 1 and all(.name == "cuLaunchKernel" and .kernel == "scale")'

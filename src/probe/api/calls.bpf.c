@@ -24,7 +24,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Calls with such a flag are not counted at their entries. */
-#define UNCOUNTED (GT_COOKIE_IMPLICIT | GT_COOKIE_WATCHED)
+#define UNCOUNTED (GT_COOKIE_IMPLICIT | GT_COOKIE_WATCHED | GT_COOKIE_BOUNDARY)
 
 /* End the innermost call without a result. */
 static __noinline void abandon_call(struct thread_calls *thread, __u64 now)
@@ -63,7 +63,8 @@ static __always_inline void abandon_below(struct thread_calls *thread, __u64 sta
 /* Whether driver calls inside such a call are its own. */
 static __always_inline bool hides_calls(__u64 flags)
 {
-	return flags & GT_COOKIE_WATCHED || !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
+	return flags & (GT_COOKIE_WATCHED | GT_COOKIE_BOUNDARY) ||
+	       !(flags & (GT_COOKIE_IMPLICIT | GT_COOKIE_LIBRARY));
 }
 
 /* What pairs the entry with the return, and what the calls inside this one need. */
@@ -139,7 +140,7 @@ static __always_inline void begin_call(struct thread_calls *thread, const struct
 	bool outermost = !hiding_calls(thread);
 	struct call_frame *frame = push_frame(thread, regs, cookie, now);
 
-	if (!settings.sums)
+	if (!settings.sums && frame->implicit != GT_COOKIE_BOUNDARY)
 		begin_record(thread, frame, plan, regs, cookie, outermost);
 }
 
@@ -182,10 +183,13 @@ int call_entry(struct pt_regs *regs)
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
 	if (thread->depth && frame_at(thread, thread->depth - 1)->stack_pointer == stack) {
-		if (is_jump(task, regs)) {
-			frame_at(thread, thread->depth - 1)->jumps++;
+		struct call_frame *jumping = frame_at(thread, thread->depth - 1);
+
+		if (is_jump(task, regs) && jumping->implicit != GT_COOKIE_BOUNDARY) {
+			jumping->jumps++;
 			return 0;
 		}
+		/* A function that is not traced may jump to one that is. */
 		abandon_call(thread, now);
 	}
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
@@ -322,6 +326,10 @@ int call_return(struct pt_regs *regs)
 		return 0;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.result = RESULT(regs);
+	if (frame->implicit == GT_COOKIE_BOUNDARY) {
+		thread->depth--;
+		return 0;
+	}
 	if (frame->implicit & GT_COOKIE_WATCHED && has_failed(&frame->call, plan))
 		begin_failed_call(thread, frame, regs);
 	thread->depth--;

@@ -34,6 +34,11 @@
 #define GT_COOKIE_GROUP 32
 /* Becomes a call only if it fails; else it is not counted, or an implicit call with that flag. */
 #define GT_COOKIE_WATCHED 64
+/*
+ * A function of the runtime that is not traced: the driver calls inside it are filtered. Alone, it
+ * is known while it runs, and nothing of it is recorded.
+ */
+#define GT_COOKIE_BOUNDARY 128
 #define GT_SITE_PAGE 4096u /* the smallest page size */
 #define GT_SITE_KEY(group, address)                                                                \
 	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))

@@ -118,6 +118,37 @@ static bool is_watched(const struct gt_selection *selection, const struct gt_api
 	return plan.error_result;
 }
 
+/* Whether a function of the runtime never calls the driver, although programs call it often. */
+static bool is_leaf(const struct gt_api_function *function)
+{
+	static const char *const leaves[] = {
+		"__cudaPushCallConfiguration", "__cudaPopCallConfiguration",
+		"cudaCreateChannelDesc",       "cudaGetErrorName",
+		"cudaGetErrorString",          "cudaGetLastError",
+		"cudaPeekAtLastError",         "cudaRuntimeGetVersion",
+	};
+
+	for (size_t i = 0; i < gt_countof(leaves); i++)
+		if (!strcmp(function->name, leaves[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a function is not traced, and the driver calls inside it are filtered nevertheless. A
+ * user who selects driver functions by name wants those inside runtime functions, too.
+ */
+static bool is_boundary(const struct gt_selection *selection, const struct gt_traced_file *file,
+			int row)
+{
+	const struct gt_api_function *function = gt_api_function(row);
+	const struct gt_trace_options *options = selection->host->options;
+
+	return gt_traced_file_is_runtime(file) && !options->verbose &&
+	       !options->functions.words.count && !selection->rows[row] &&
+	       !is_watched(selection, function) && !is_leaf(function);
+}
+
 /* Driver calls inside runtime calls are filtered, unless all layers are traced (-v). */
 static uint64_t cookie_flags(const struct gt_selection *selection,
 			     const struct gt_traced_file *file, int row, const char *symbol)
@@ -132,6 +163,8 @@ static uint64_t cookie_flags(const struct gt_selection *selection,
 		flags |= GT_COOKIE_IMPLICIT;
 	if (!selection->rows[row] && is_watched(selection, function))
 		flags |= GT_COOKIE_WATCHED;
+	if (is_boundary(selection, file, row))
+		flags |= GT_COOKIE_BOUNDARY;
 	if (gt_traced_file_is_driver(file) && !selection->host->options->verbose &&
 	    (selection->rows[row] || flags & GT_COOKIE_WATCHED))
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
@@ -139,8 +172,8 @@ static uint64_t cookie_flags(const struct gt_selection *selection,
 }
 
 /*
- * Selected, watched, or traced implicitly for the names of kernels, contexts and devices, which
- * sums by function do not have.
+ * Selected, watched, a boundary, or traced implicitly for the names of kernels, contexts and
+ * devices, which sums by function do not have.
  */
 static bool is_attached(const struct gt_selection *selection, const struct gt_traced_file *file,
 			int row)
@@ -150,7 +183,7 @@ static bool is_attached(const struct gt_selection *selection, const struct gt_tr
 	return function && !strcmp(function->library, file->library) &&
 	       (selection->rows[row] ||
 		(!selection->host->options->sums && gt_api_is_implicit(function)) ||
-		is_watched(selection, function));
+		is_watched(selection, function) || is_boundary(selection, file, row));
 }
 
 int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,
