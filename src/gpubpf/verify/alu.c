@@ -96,9 +96,10 @@ static int check_pointer_offset(struct gt_verifier *verifier, const struct gt_va
 
 /* Add a scalar to a pointer, or subtract it. */
 static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *insn,
-			const struct gt_value *pointer, const struct gt_scalar *scalar,
+			const struct gt_value *pointer, const struct gt_value *distance,
 			bool pointer_is_target)
 {
+	const struct gt_scalar *scalar = &distance->scalar;
 	struct gt_value *target = gt_register(verifier, insn->dst_reg);
 	unsigned operation = BPF_OP(insn->code), shown = insn->dst_reg;
 	struct gt_value result = *pointer;
@@ -135,6 +136,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	} else {
 		result.scalar = gt_scalar_alu(&alu, &pointer->scalar, scalar);
 		result.origin = 0;
+		result.address |= distance->address;
 	}
 	error = check_pointer_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
@@ -165,8 +167,8 @@ static int verify_pointer_alu(struct gt_verifier *verifier, const struct bpf_ins
 		return 0;
 	}
 	if (gt_is_pointer(left))
-		return move_pointer(verifier, insn, left, &right->scalar, true);
-	return move_pointer(verifier, insn, right, &left->scalar, false);
+		return move_pointer(verifier, insn, left, right, true);
+	return move_pointer(verifier, insn, right, left, false);
 }
 
 /* Link a scalar to its sum with a constant: bounds of one hold for the other. */

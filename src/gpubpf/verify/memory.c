@@ -257,18 +257,26 @@ static int verify_load(struct gt_verifier *verifier, const struct bpf_insn *insn
 			gt_verify_field_values(verifier, range.min, size, is_signed));
 	else if (!read_constant(verifier, &range, is_signed, &value))
 		value = gt_value_scalar(gt_scalar_loaded(size, is_signed));
-	if (!error)
-		*gt_register(verifier, insn->dst_reg) = value;
-	return error;
+	if (error)
+		return error;
+	value.address |= range.base->address;
+	*gt_register(verifier, insn->dst_reg) = value;
+	return 0;
 }
 
-/* Reject addresses in maps, rings and a program's memory, where others could read them. */
+/*
+ * Reject addresses in maps, rings and a program's memory, where others could read them; and stores
+ * there at an offset that depends on one. A source of -1 is a constant.
+ */
 static int check_address_leak(struct gt_verifier *verifier, const struct gt_access_range *range,
-			      unsigned source)
+			      int source_register)
 {
-	const struct gt_value *value = gt_register(verifier, source);
+	const struct gt_value *value =
+		source_register < 0 ? NULL : gt_register(verifier, (unsigned)source_register);
+	bool leaks = value && (gt_is_pointer(value) || value->address);
+	unsigned source = leaks ? (unsigned)source_register : range->regno;
 
-	if (!gt_is_pointer(value) && !value->address)
+	if (!leaks && !range->base->address)
 		return 0;
 	if (range->base->type == GT_REG_MAP_VALUE)
 		return gt_reject(verifier, "R%u leaks addr into map", source);
@@ -296,8 +304,8 @@ static int verify_store(struct gt_verifier *verifier, const struct bpf_insn *ins
 	error = check_alignment(verifier, &range, is_ordered_access(verifier));
 	if (!error)
 		error = check_access(verifier, &range, GT_ACCESS_WRITE);
-	if (!error && from_register)
-		error = check_address_leak(verifier, &range, insn->src_reg);
+	if (!error)
+		error = check_address_leak(verifier, &range, from_register ? insn->src_reg : -1);
 	if (error || range.base->type != GT_REG_STACK)
 		return error;
 	return gt_verify_write_stack(
@@ -390,6 +398,8 @@ int gt_verify_helper_memory(struct gt_verifier *verifier, unsigned regno, uint64
 		error = gt_reject(verifier, "R%u type=ctx expected=fp, map_value, mem", regno);
 	if (!error)
 		error = check_access(verifier, &range, access);
+	if (!error && range.base->address)
+		error = gt_reject(verifier, "R%u leaks addr into helper function", regno);
 	if (error || range.base->type != GT_REG_STACK || !size)
 		return error;
 	end = range.max + (int64_t)size;

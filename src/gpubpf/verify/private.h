@@ -24,7 +24,8 @@ enum {
 struct gt_value {
 	uint8_t type; /* gt_register_type, never MIXED */
 	bool maybe_null;
-	bool address;         /* a scalar derived from an address: may not be stored in maps */
+	bool address;         /* a scalar derived from an address: may not be stored in maps. Or a
+				 pointer whose offset is: what is loaded through it is, too */
 	uint8_t frame;        /* STACK: index of the frame, 0 the main program's */
 	int32_t map;          /* MAP, MAP_VALUE: index of the map; RECORD: of the ring */
 	uint32_t id;          /* values with the same id other than 0 are equal … */

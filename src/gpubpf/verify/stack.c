@@ -121,7 +121,9 @@ int gt_verify_write_stack(struct gt_verifier *verifier, const struct gt_access_r
 	if (range->known)
 		return gt_verify_fill_stack(verifier, frame, range->min,
 					    range->min + (int64_t)range->size, kind);
-	/* At an unknown offset: old bytes may remain. */
+	/* At an unknown offset: old bytes may remain, and show an offset that is an address. */
+	if (range->base->address)
+		kind = GT_BYTE_ADDRESS;
 	for (int64_t at = range->min; at < range->max + (int64_t)range->size; at++) {
 		slot = slot_at(frame, slot_index(at));
 		if (!slot)
