@@ -217,6 +217,52 @@ void sg_contexts_join(void)
 		join_streams(context);
 }
 
+/* Add an operation with its reference, unless it has ended. False: no memory. */
+static bool add_pending(struct sg_operations *operations, struct sg_operation *operation)
+{
+	bool is_done = sg_operation_is_done(operation);
+
+	if (!is_done && !gt_vec_push(&operations->list, operation))
+		return true;
+	sg_operation_unreference(operation);
+	return is_done;
+}
+
+bool sg_contexts_pending(struct sg_operations *ret_operations)
+{
+	struct sg_operations operations = {0};
+	bool added = true;
+	CUcontext context;
+	CUstream stream;
+
+	for (size_t c = 0; added && (context = context_at(c)); c++)
+		for (size_t i = 0; added && (stream = stream_at(context, i)); i++) {
+			struct sg_operation *tail = sg_stream_tail(stream);
+
+			if (tail)
+				added = add_pending(&operations, tail);
+			sg_stream_unreference(stream);
+		}
+	*ret_operations = operations;
+	if (added)
+		return true;
+	gt_vec_each (operation, &operations.list)
+		sg_operation_unreference(*operation);
+	gt_vec_free(&operations.list);
+	return false;
+}
+
+bool sg_operations_end(struct sg_operations *operations)
+{
+	gt_vec_each (operation, &operations->list)
+		if (!sg_operation_is_done(*operation))
+			return false;
+	gt_vec_each (operation, &operations->list)
+		sg_operation_unreference(*operation);
+	gt_vec_free(&operations->list);
+	return true;
+}
+
 /* ---- primary contexts ------------------------------------------------------------------ */
 
 CUresult sg_context_retain_primary(int device, CUcontext *ret_context)

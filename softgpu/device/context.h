@@ -75,5 +75,15 @@ CUresult sg_context_synchronize(CUcontext context);
 /* Wait for all work in all contexts, each of which may use any memory. */
 void sg_contexts_join(void);
 
+/* References to operations. */
+struct sg_operations {
+	GT_VEC(struct sg_operation *) list;
+};
+
+/* Collect the last operations of all streams that have not ended yet. False: no memory. */
+bool sg_contexts_pending(struct sg_operations *ret_operations);
+/* Return whether all of them have ended, and then free them. */
+bool sg_operations_end(struct sg_operations *operations);
+
 /* Return the device of the calling thread's current context; 0 without one. */
 int sg_thread_device(void);

@@ -305,11 +305,14 @@ struct texture_object {
 	uint64_t handle;
 	CUcontext context;
 	struct sg_texture_source source;
+	struct sg_operations pending; /* of a destroyed object: they may use it */
+	struct texture_object *next;  /* destroyed before it */
 };
 
 static struct {
 	pthread_mutex_t lock;
 	struct gt_hash *known; /* handle → struct texture_object */
+	struct texture_object *destroyed;
 } objects = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct texture_object *find_object_locked(uint64_t handle, bool is_surface)
@@ -320,11 +323,31 @@ static struct texture_object *find_object_locked(uint64_t handle, bool is_surfac
 	return object && object->source.is_surface == is_surface ? object : NULL;
 }
 
-static void remove_object_locked(struct texture_object *object)
+/* Free destroyed objects that no work uses any more. */
+static void sweep_destroyed_locked(void)
+{
+	struct texture_object **link = &objects.destroyed, *object;
+
+	while ((object = *link)) {
+		if (!sg_operations_end(&object->pending)) {
+			link = &object->next;
+			continue;
+		}
+		*link = object->next;
+		sg_texture_remove(sg_state.machine, object->handle);
+		free(object);
+	}
+}
+
+/* The handle is not valid for the host from now on, for kernels when pending work has ended. */
+static void destroy_object_locked(struct texture_object *object)
 {
 	gt_hash_remove_u64(objects.known, object->handle);
-	sg_texture_remove(sg_state.machine, object->handle);
-	free(object);
+	if (!sg_contexts_pending(&object->pending))
+		sg_contexts_join();
+	object->next = objects.destroyed;
+	objects.destroyed = object;
+	sweep_destroyed_locked();
 }
 
 static CUresult add_object_locked(struct texture_object *object, const struct sg_texture *texture)
@@ -353,6 +376,7 @@ CUresult sg_texture_object_new(CUcontext context, const struct sg_texture_source
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*object = (struct texture_object){.context = context, .source = *source};
 	pthread_mutex_lock(&objects.lock);
+	sweep_destroyed_locked();
 	result = add_object_locked(object, &texture);
 	if (!result)
 		*ret_object = object->handle;
@@ -369,7 +393,7 @@ CUresult sg_texture_object_destroy(unsigned long long handle, bool is_surface)
 	pthread_mutex_lock(&objects.lock);
 	object = find_object_locked(handle, is_surface);
 	if (object)
-		remove_object_locked(object);
+		destroy_object_locked(object);
 	pthread_mutex_unlock(&objects.lock);
 	return object ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -409,6 +433,6 @@ void sg_texture_objects_free_context(CUcontext context)
 
 	pthread_mutex_lock(&objects.lock);
 	while ((object = find_object_of(context)))
-		remove_object_locked(object);
+		destroy_object_locked(object);
 	pthread_mutex_unlock(&objects.lock);
 }

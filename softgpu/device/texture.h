@@ -29,7 +29,10 @@ CUresult sg_texture_describe(const struct sg_texture_source *source,
 /* Create an object in a context. */
 CUresult sg_texture_object_new(struct CUctx_st *context, const struct sg_texture_source *source,
 			       unsigned long long *ret_object);
-/* CUDA_ERROR_INVALID_VALUE: not an object of that kind. No work may use it any more. */
+/*
+ * Destroy an object; work that was submitted before may use it until it ends.
+ * CUDA_ERROR_INVALID_VALUE: not an object of that kind.
+ */
 CUresult sg_texture_object_destroy(unsigned long long object, bool is_surface);
 /* Return the descriptors of an object. False: not an object of that kind. */
 bool sg_texture_object_find(unsigned long long object, bool is_surface,

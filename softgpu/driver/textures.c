@@ -39,16 +39,12 @@ SG_API CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DES
 	return sg_texture_object_new(context, &source, object);
 }
 
-/* Kernels that were launched before may use the object until they end. */
 static CUresult destroy_object(unsigned long long object, bool is_surface)
 {
 	CUcontext context;
 	CUresult result = sg_context_use(&context);
 
-	if (result)
-		return result;
-	sg_contexts_join();
-	return sg_texture_object_destroy(object, is_surface);
+	return result ? result : sg_texture_object_destroy(object, is_surface);
 }
 
 SG_DEFINE(cuTexObjectDestroy, (CUtexObject object), destroy_object(object, false))

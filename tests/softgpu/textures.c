@@ -653,6 +653,32 @@ TEST("an object and its array may be destroyed after a launch that uses them")
 	end(&driver);
 }
 
+TEST("destroying an object does not wait for work that may use it")
+{
+	struct driver driver = begin_textures();
+	CUDA_RESOURCE_DESC resource = array_resource(new_array(8, 8, 0, 0));
+	CUtexObject texture = new_texture(&resource, 0);
+	CUdeviceptr out = driver.memory;
+	CUstream stream = NULL;
+	float x = 3.5f, y = 2.5f, result = 0;
+	void *arguments[] = {&texture, &out, &x, &y};
+	CUdeviceptr gate = driver.memory + 64;
+
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	/* The kernel cannot start before this thread opens the gate. */
+	CHECK_OK(cuStreamWaitValue32(stream, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+	CHECK_OK(launch(find(&driver, "fetch"), 1, 1, stream, arguments));
+	CHECK_OK(cuTexObjectDestroy(texture));
+	CHECK_CUDA(cuTexObjectDestroy(texture), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemsetD32(gate, 1, 1));
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_OK(cuMemcpyDtoH(&result, out, sizeof(result)));
+	CHECK_INT(result, 23);
+	/* The next call frees it. */
+	new_texture(&resource, 0);
+	expect_failure(&driver, texture);
+}
+
 TEST("the end of a context ends its arrays and objects")
 {
 	struct driver driver = begin_textures();
