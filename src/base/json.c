@@ -161,3 +161,19 @@ void gt_json_hex(struct gt_json *json, const char *key, uint64_t value)
 	gt_strbuf_hex(json->buffer, value);
 	gt_strbuf_putc(json->buffer, '"');
 }
+
+void gt_json_value(struct gt_json *json, const char *key, const char *value, size_t length)
+{
+	bool is_utf8 = true;
+
+	for (size_t i = 0, size; i < length && is_utf8; i += size) {
+		size = utf8_length((const unsigned char *)value + i, length - i);
+		is_utf8 = size;
+	}
+	if (!is_utf8 || !gt_json_is_value(value, length)) {
+		gt_json_string_bytes(json, key, value, length);
+		return;
+	}
+	begin_value(json, key);
+	gt_strbuf_add(json->buffer, value, length);
+}

@@ -32,3 +32,7 @@ void gt_json_bool(struct gt_json *json, const char *key, bool value);
 void gt_json_null(struct gt_json *json, const char *key);
 /* A pointer or handle, as a string "0x…", since JSON readers round large integers. */
 void gt_json_hex(struct gt_json *json, const char *key, uint64_t value);
+/* Whether text is one JSON value, without a line break. UTF-8 is not checked. */
+bool gt_json_is_value(const char *text, size_t length);
+/* A value that is JSON already, possibly from a file that is not trusted; a string if it is not. */
+void gt_json_value(struct gt_json *json, const char *key, const char *value, size_t length);

@@ -52,6 +52,44 @@ TEST("a hash table whose entries are replaced does not grow")
 	CHECK_INT(gt_hash_count(map), 0);
 }
 
+TEST("JSON that is not trusted is a value if it is valid, else a string")
+{
+	static const struct {
+		const char *text;
+		bool is_value;
+	} cases[] = {
+		{"0", true},           {"-1.5e+3", true},
+		{"01", false},         {"1.", false},
+		{"-", false},          {"true", true},
+		{"truex", false},      {"null", true},
+		{"", false},           {"\"a\\n\\u00e9\"", true},
+		{"\"a", false},        {"\"\\x\"", false},
+		{"\"\\u12\"", false},  {"\"\n\"", false},
+		{"[]", true},          {"[1,[2]]", true},
+		{"[1,]", false},       {"[1", false},
+		{"{}", true},          {"{\"a\": [1], \"b\":{}}", true},
+		{"{a:1}", false},      {"{\"a\"}", false},
+		{"1 2", false},        {"1\n", false},
+		{"{\"a\":1}}", false},
+	};
+	gt_auto_strbuf invalid = GT_STRBUF_INIT;
+	struct gt_json string = GT_JSON_INIT(&invalid);
+	char deep[200];
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		struct gt_json json = GT_JSON_INIT(&text);
+
+		CHECK(gt_json_is_value(cases[i].text, strlen(cases[i].text)) == cases[i].is_value);
+		gt_json_value(&json, NULL, cases[i].text, strlen(cases[i].text));
+		CHECK(gt_json_is_value(text.data, text.length));
+	}
+	memset(deep, '[', sizeof(deep));
+	CHECK(!gt_json_is_value(deep, sizeof(deep)));
+	gt_json_value(&string, NULL, "\"\xff\"", 3);
+	CHECK_STR(gt_strbuf_string(&invalid), "\"\\\"\\ufffd\\\"\"");
+}
+
 TEST("JSON strings are escaped and made UTF-8")
 {
 	gt_auto_strbuf buffer = GT_STRBUF_INIT;
