@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The command "run": run a command with GPU programs inserted into its kernels. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/coverage.h"
-#include "cli/host_map.h"
 #include "cli/injection.h"
 #include "cli/programs.h"
 
@@ -49,24 +46,6 @@ static const char *const examples[] = {
 };
 
 /* ---- printing -------------------------------------------------------------------------- */
-
-static bool is_shown(const struct gt_cli_injection *self, uint32_t map)
-{
-	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant;
-}
-
-/* Maps that only host programs use; records of rings are printed as they come. */
-static bool is_of_host(const struct gt_cli_injection *self, uint32_t map)
-{
-	return self->host_programs && gt_host_programs_own(self->host_programs, map) &&
-	       !gt_host_programs_is_ring(self->host_programs, map) &&
-	       !self->object->maps[map].constant;
-}
-
-static bool is_ring(const struct gt_cli_injection *self, uint32_t map)
-{
-	return gt_bpf_map_kind(self->object->maps[map].type)->shape == GT_BPF_MAP_RING;
-}
 
 static void put_record(const struct gt_cli_injection *self, uint32_t map, const uint8_t *record,
 		       uint32_t size, struct gt_strbuf *text)
@@ -116,16 +95,11 @@ static void print_host_record(void *context, uint32_t map, const void *record, u
 	fputs(gt_strbuf_string(&text), stdout);
 }
 
-/* What programs print. The command's process can write to this memory, too. */
 static void print_lines(struct gt_cli_injection *self)
 {
 	gt_auto_strbuf lines = GT_STRBUF_INIT;
 
-	gt_inject_print(self->inject, &lines, &self->lines_lost);
-	for (size_t i = 0; i < lines.length; i++)
-		if (iscntrl((unsigned char)lines.data[i]) && lines.data[i] != '\n' &&
-		    lines.data[i] != '\t')
-			lines.data[i] = '?';
+	gt_cli_injection_take_lines(self, &lines);
 	fputs(gt_strbuf_string(&lines), stderr);
 }
 
@@ -133,48 +107,12 @@ static void print_lines(struct gt_cli_injection *self)
 static void print_new(struct gt_cli_injection *self)
 {
 	for (uint32_t i = 0; i < self->object->map_count; i++)
-		if (is_shown(self, i) && is_ring(self, i))
+		if (gt_cli_injection_shows(self, i) && gt_cli_injection_is_ring(self, i))
 			print_ring(self, i);
 	if (self->host_programs)
 		gt_host_programs_read_rings(self->host_programs, print_host_record, self);
 	print_lines(self);
 	fflush(stdout);
-}
-
-static void put_maps(const struct gt_cli_injection *self, struct gt_strbuf *text)
-{
-	for (uint32_t i = 0; i < self->object->map_count; i++) {
-		struct gt_bpf_map_view view;
-
-		if (!is_shown(self, i))
-			continue;
-		view = gt_inject_view(self->inject, i);
-		gt_bpf_map_print(&view, text);
-	}
-	for (uint32_t i = 0; i < self->object->map_count; i++)
-		if (is_of_host(self, i))
-			gt_cli_put_host_map(self->host_programs, self->object, i, text, NULL);
-}
-
-static void json_maps(const struct gt_cli_injection *self, struct gt_json *json)
-{
-	gt_json_array_begin(json, "maps");
-	for (uint32_t i = 0; i < self->object->map_count; i++) {
-		struct gt_bpf_map_view view;
-
-		if (!is_shown(self, i))
-			continue;
-		view = gt_inject_view(self->inject, i);
-		gt_bpf_map_print_json(&view, json, NULL);
-	}
-	gt_json_array_end(json);
-	if (!self->host_programs)
-		return;
-	gt_json_array_begin(json, "linux");
-	for (uint32_t i = 0; i < self->object->map_count; i++)
-		if (is_of_host(self, i))
-			gt_cli_put_host_map(self->host_programs, self->object, i, NULL, json);
-	gt_json_array_end(json);
 }
 
 static void print_maps(struct gt_cli_injection *self)
@@ -184,11 +122,11 @@ static void print_maps(struct gt_cli_injection *self)
 
 	if (self->given->json) {
 		gt_json_object_begin(&json, NULL);
-		json_maps(self, &json);
+		gt_cli_injection_json_maps(self, &json);
 		gt_json_object_end(&json);
 		gt_strbuf_putc(&text, '\n');
 	} else {
-		put_maps(self, &text);
+		gt_cli_injection_put_maps(self, &text);
 	}
 	fputs(gt_strbuf_string(&text), stdout);
 	fflush(stdout);
@@ -200,11 +138,7 @@ static void json_result(const struct gt_cli_injection *self, int status)
 	struct gt_json json = GT_JSON_INIT(&text);
 
 	gt_json_object_begin(&json, NULL);
-	json_maps(self, &json);
-	gt_cli_coverage_put_json(self, &json);
-	gt_json_u64(&json, "calls_lost", gt_inject_calls_lost(self->inject));
-	gt_json_u64(&json, "skipped", gt_cli_coverage_skipped(self));
-	gt_json_u64(&json, "lines_lost", self->lines_lost);
+	gt_cli_injection_json_end(self, &json);
 	gt_json_u64(&json, "status", (uint64_t)status);
 	gt_json_object_end(&json);
 	printf("%s\n", gt_strbuf_string(&text));

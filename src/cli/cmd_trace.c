@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/programs.h"
 #include "cli/target.h"
+#include "cli/trace_injection.h"
 #include "output/output.h"
 #include "probe/source.h"
 
 struct trace_options {
 	struct gt_target_options target;
+	struct gt_cli_injection_options injection;
+	const char *inject; /* the object file */
 	bool counts, summary, times, returns, one_line;
 	int time; /* of time_styles; negative: not given */
 };
@@ -39,6 +43,16 @@ static const struct gt_option options[] = {
 	{'1', "one-line", NULL,
 	 "print one line for each call, as strace does: FUNCTION(ARGUMENTS) = RESULT <DURATION>",
 	 GT_OPTION_FLAG, AT(one_line), NULL},
+	{0, "inject", "FILE",
+	 "insert the GPU programs of this object into the kernels of CMD, as 'gputap run' does",
+	 GT_OPTION_STRING, AT(inject), NULL},
+	{0, "kernel", "KERNEL",
+	 "with --inject: only into kernels whose name, mangled or demangled, matches the glob "
+	 "KERNEL; may be repeated",
+	 GT_OPTION_WORDS, AT(injection.kernels), NULL},
+	{0, "set", "MAP[K]=V",
+	 "with --inject: set a value of a map before the run, or an array from a file: MAP=@FILE",
+	 GT_OPTION_LIST, AT(injection.values), NULL},
 	GT_RUN_OPTIONS(AT(target), "16M"),
 };
 
@@ -47,6 +61,7 @@ static const char *const examples[] = {
 	"sudo gputap trace -d 4711                # trace a running process",
 	"sudo gputap trace -f 'cudaMem*' --failed # failed calls of all processes",
 	"gputap trace -e cuda,cublas,nccl -- ./train  # with the libraries above CUDA",
+	"gputap trace --inject counter.bpf.o -- ./train  # with GPU programs in its kernels",
 	"gputap trace -o run.gtap -- ./train      # record a capture",
 	"gputap trace --from run.gtap -c          # analyse it later",
 	NULL,
@@ -55,12 +70,13 @@ static const char *const examples[] = {
 /* The outputs of one run. */
 struct trace {
 	const struct trace_options *given;
-	bool has_command;
+	bool has_command, has_run;
 	struct {
 		const struct gt_output *output;
 		void *state;
 	} outputs[2];
 	size_t output_count;
+	struct gt_trace_injection *injection; /* NULL: none */
 };
 
 static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
@@ -68,6 +84,8 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	struct trace *trace = opaque;
 	int error = 0;
 
+	if (trace->injection)
+		gt_trace_injection_event(trace->injection, names, event);
 	for (size_t i = 0; i < trace->output_count && !error; i++)
 		error = trace->outputs[i].output->event(trace->outputs[i].state, names, event);
 	return error;
@@ -174,6 +192,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	};
 	int error = add_output(trace, output, &how, diag);
 
+	trace->has_run = true;
 	if (error)
 		return error;
 	if (given->summary || (given->counts && output == &gt_output_capture)) {
@@ -185,6 +204,53 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	if (error)
 		close_outputs(trace, NULL, NULL);
 	return error;
+}
+
+static int check_options(const struct gt_cli_command *self, const struct trace_options *given,
+			 char *const *command)
+{
+	if (given->counts && given->target.json)
+		return gt_cli_usage_error(self, "-c and --json cannot be used together");
+	if (!given->times && given->time >= 0)
+		return gt_cli_usage_error(self, "-t and --time cannot be used together");
+	if (given->target.json && main_output(given) == &gt_output_capture)
+		return gt_cli_usage_error(self,
+					  "--json and -o FILE.gtap (a capture) cannot be used "
+					  "together; record first, then use --from");
+	if (given->inject && !command)
+		return gt_cli_usage_error(self, "--inject needs a command: -- CMD");
+	if (!given->inject &&
+	    (given->injection.kernels.words.count || given->injection.values.words.count))
+		return gt_cli_usage_error(self, "--kernel and --set are for --inject FILE");
+	return GT_EXIT_OK;
+}
+
+/* Run the session with the programs, then print what they collected. */
+static int trace_with_programs(struct trace *trace, const struct gt_run *run,
+			       struct trace_options *given)
+{
+	const char *path = given->target.output;
+	bool is_text_file = path && strcmp(path, "-") && main_output(given) != &gt_output_capture;
+	gt_auto(trace_injection) struct gt_trace_injection *injection = NULL;
+	int status;
+
+	given->injection.json = given->target.json;
+	given->injection.verbose = given->target.trace.verbose;
+	given->injection.threads = GT_CLI_INJECTION_THREADS;
+	status = gt_trace_injection_open(&given->injection, given->inject, &injection);
+	if (status != GT_GO_ON)
+		return status;
+	trace->injection = injection;
+	given->target.trace.companion = gt_trace_injection_companion(injection);
+	status = gt_target_run(&given->target.trace, run);
+	/* The session was not opened. */
+	if (!trace->has_run)
+		return status;
+	if (gt_trace_injection_print(injection, is_text_file ? path : NULL,
+				     path && !strcmp(path, "-") ? STDOUT_FILENO : STDERR_FILENO) &&
+	    !status)
+		status = GT_EXIT_FAILED;
+	return status;
 }
 
 static int trace_target(const struct gt_cli_command *self, struct trace_options *given,
@@ -200,20 +266,16 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 	};
 	int status;
 
-	if (given->counts && given->target.json)
-		return gt_cli_usage_error(self, "-c and --json cannot be used together");
-	if (!given->times && given->time >= 0)
-		return gt_cli_usage_error(self, "-t and --time cannot be used together");
-	if (given->target.json && main_output(given) == &gt_output_capture)
-		return gt_cli_usage_error(self,
-					  "--json and -o FILE.gtap (a capture) cannot be used "
-					  "together; record first, then use --from");
+	status = check_options(self, given, command);
+	if (status)
+		return status;
 	status = gt_target_complete(self, &given->target, command, false);
 	if (status)
 		return status;
 	given->target.trace.entries = has_entries(given);
 	given->target.trace.sums = needs_only_sums(given);
-	return gt_target_run(&given->target.trace, &run);
+	return given->inject ? trace_with_programs(&trace, &run, given)
+			     : gt_target_run(&given->target.trace, &run);
 }
 
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
@@ -225,6 +287,8 @@ static int run_trace(const struct gt_cli_command *self, int count, char **argume
 	if (status == GT_GO_ON)
 		status = trace_target(self, &given, rest < count ? arguments + rest : NULL);
 	gt_target_free(&given.target);
+	gt_strings_free(&given.injection.kernels);
+	gt_strings_free(&given.injection.values);
 	return status;
 }
 

@@ -192,6 +192,7 @@ void gt_cli_injection_free(struct gt_cli_injection *self)
 		gt_facts_clear(&self->facts[i]);
 	gt_host_programs_close(self->host_programs);
 	gt_bpf_object_free(self->object);
+	free(self->cache);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
@@ -263,11 +264,10 @@ static char *find_cache(void)
 	return path.length ? gt_strbuf_steal(&path) : NULL;
 }
 
-int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
-			 const struct gt_cli_injection_view *view)
+int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_inject,
+			  struct gt_diag *diag)
 {
-	gt_autofree char *cache = find_cache();
-	const struct gt_inject_options options = {
+	struct gt_inject_options options = {
 		.object = self->object,
 		.programs = self->programs,
 		.program_count = self->count,
@@ -278,11 +278,23 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 		.kernels = self->given->kernels.words.items,
 		.kernel_count = (uint32_t)self->given->kernels.words.count,
 		.host_programs = self->host_programs,
-		.cache = cache,
 		.report = report_module,
 		.progress = show_progress,
 		.context = self,
 	};
+	int error;
+
+	self->cache = find_cache();
+	options.cache = self->cache;
+	error = gt_inject_open(&options, ret_inject, diag);
+	if (!error)
+		self->inject = *ret_inject;
+	return error;
+}
+
+int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
+			 const struct gt_cli_injection_view *view)
+{
 	struct viewed_injection viewed = {.self = self, .view = view};
 	const struct gt_inject_command command = {
 		.words = words,
@@ -298,10 +310,10 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 	gt_auto(inject) struct gt_inject *inject = NULL;
 	struct gt_diag diag = {0};
 	int status = GT_EXIT_FAILED;
-	int error = gt_inject_open(&options, &inject, &diag);
+	int error;
 
-	self->inject = inject;
 	self->progress = gt_cli_progress_new();
+	error = gt_cli_injection_open(self, &inject, &diag);
 	if (!error)
 		error = gt_inject_run(inject, &command, print_remark, &status, &diag);
 	gt_cli_progress_clear(&self->progress);

@@ -2,6 +2,7 @@
 /* Common to the commands that insert GPU programs into the kernels of a command. */
 #pragma once
 
+#include "base/json.h"
 #include "base/string_list.h"
 #include "cli/terminal.h"
 #include "gpubpf/object/object.h"
@@ -87,6 +88,7 @@ struct gt_cli_injection {
 	struct gt_inject *inject;               /* while the command runs, and for `end` */
 	struct gt_cli_progress progress;
 	uint64_t lines_lost;
+	char *cache; /* owned */
 };
 
 /* What a command does with what the programs collect; each may be NULL. */
@@ -99,7 +101,25 @@ struct gt_cli_injection_view {
 /* Open an object, verify its GPU programs and load its host programs. GT_GO_ON, or the exit status.
  */
 int gt_cli_injection_read(struct gt_cli_injection *self, const char *path);
+/* Open the collector, which the caller closes before `self` is freed. 0 or -Exxx. */
+int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_inject,
+			  struct gt_diag *diag);
 /* Run the command with the programs, then print the coverage. Its exit status. */
 int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 			 const struct gt_cli_injection_view *view);
 void gt_cli_injection_free(struct gt_cli_injection *self);
+
+/* injection_show.c */
+
+/* Whether a map of the object is printed, as GPU programs left it. */
+bool gt_cli_injection_shows(const struct gt_cli_injection *self, uint32_t map);
+/* Whether it is a ring, whose records are printed as they come. */
+bool gt_cli_injection_is_ring(const struct gt_cli_injection *self, uint32_t map);
+/* Append all maps as text: those of GPU programs, then those of host programs alone. */
+void gt_cli_injection_put_maps(const struct gt_cli_injection *self, struct gt_strbuf *text);
+/* Add the arrays `maps` and, if there are host programs, `linux`. */
+void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_json *json);
+/* Add all that is known at the end: the maps, the coverage and the losses. */
+void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_json *json);
+/* Take what programs have printed, without control characters other than line breaks and tabs. */
+void gt_cli_injection_take_lines(struct gt_cli_injection *self, struct gt_strbuf *lines);

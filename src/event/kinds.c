@@ -129,3 +129,18 @@ void gt_event_schema(struct gt_strbuf *buffer)
 		gt_strbuf_putc(buffer, '\n');
 	}
 }
+
+struct gt_event_record_parts gt_event_record_split(const struct gt_event_record *record)
+{
+	struct gt_event_record_parts parts = {0};
+	size_t length;
+
+	parts.name = gt_event_text(&record->head, &length);
+	parts.name_length = record->name_length < length ? record->name_length : length;
+	length -= parts.name_length;
+	parts.text = parts.name + parts.name_length;
+	parts.text_length = record->text_length < length ? record->text_length : length;
+	parts.json = parts.text + parts.text_length;
+	parts.json_length = length - parts.text_length;
+	return parts;
+}

@@ -52,3 +52,12 @@ struct gt_event *gt_event_new(enum gt_event_kind kind, const char *tail, size_t 
 
 /* Print the schema of all kinds, as captures begin with it; see docs/events.md. */
 void gt_event_schema(struct gt_strbuf *buffer);
+
+/* The parts of a `record` event. Not terminated. */
+struct gt_event_record_parts {
+	const char *name, *text, *json;
+	size_t name_length, text_length, json_length;
+};
+
+/* Split a checked record. Lengths that it cannot have are shortened. */
+struct gt_event_record_parts gt_event_record_split(const struct gt_event_record *record);

@@ -114,6 +114,18 @@ void gt_columns_note_thread(struct gt_columns *columns, const struct gt_event *e
 	columns->titled &= !columns->with_threads;
 }
 
+/* Records of GPU programs have neither a process nor a thread. */
+static void put_id(struct gt_strbuf *text, uint32_t id)
+{
+	size_t start = text->length;
+
+	if (id)
+		gt_strbuf_u64(text, id);
+	else
+		gt_strbuf_putc(text, '-');
+	gt_strbuf_pad(text, start, ID_WIDTH);
+}
+
 void gt_columns_put(struct gt_columns *columns, struct gt_strbuf *text,
 		    const struct gt_names *names, const struct gt_event *event, uint64_t time)
 {
@@ -122,14 +134,9 @@ void gt_columns_put(struct gt_columns *columns, struct gt_strbuf *text,
 	gt_columns_put_titles(columns, text);
 	put_time(columns, text, names, time);
 	start = text->length;
-	gt_put_printable(text, gt_names_process(names, event->process));
+	gt_put_printable(text, event->process ? gt_names_process(names, event->process) : "-");
 	gt_strbuf_pad(text, start, PROCESS_WIDTH + 1);
-	start = text->length;
-	gt_strbuf_u64(text, event->process);
-	gt_strbuf_pad(text, start, ID_WIDTH);
-	if (!columns->with_threads)
-		return;
-	start = text->length;
-	gt_strbuf_u64(text, event->thread);
-	gt_strbuf_pad(text, start, ID_WIDTH);
+	put_id(text, event->process);
+	if (columns->with_threads)
+		put_id(text, event->thread);
 }

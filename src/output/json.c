@@ -201,6 +201,27 @@ static void put_note(struct gt_json *json, const struct gt_event *event)
 	gt_json_string_bytes(json, "text", text, length);
 }
 
+static void put_record(struct gt_json *json, const struct gt_event_record *event)
+{
+	const struct gt_event_record_parts parts = gt_event_record_split(event);
+
+	gt_json_string(json, "schema", "gputap.record.1");
+	gt_json_u64(json, "time", event->head.time);
+	put_clock(json, event->head.clock);
+	if (parts.name_length)
+		gt_json_string_bytes(json, "ring", parts.name, parts.name_length);
+	else
+		gt_json_null(json, "ring");
+	if (event->gpu_time)
+		gt_json_u64(json, "gpu_time", event->gpu_time);
+	else
+		gt_json_null(json, "gpu_time");
+	if (parts.json_length)
+		gt_json_value(json, "record", parts.json, parts.json_length);
+	else
+		gt_json_string_bytes(json, "record", parts.text, parts.text_length);
+}
+
 static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct json_output *output = opaque;
@@ -222,6 +243,10 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 	case GT_EVENT_note:
 		gt_json_object_begin(&json, NULL);
 		put_note(&json, event);
+		break;
+	case GT_EVENT_record:
+		gt_json_object_begin(&json, NULL);
+		put_record(&json, (const void *)event);
 		break;
 	default:
 		return 0;
@@ -249,7 +274,7 @@ static int json_close(void *opaque, struct gt_diag *diag)
 
 const struct gt_output gt_output_json = {
 	.name = "json",
-	.help = "one JSON object per line: calls, processes, totals",
+	.help = "one JSON object per line: calls, records of GPU programs, processes, totals",
 	.open = json_open,
 	.event = json_event,
 	.flush = json_flush,

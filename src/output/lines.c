@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The output "lines": what a person reads while it happens. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "elf/demangle.h"
@@ -179,6 +180,22 @@ static void put_process(struct lines_output *lines, const struct gt_names *names
 		gt_strbuf_printf(&lines->sink.text, " ended with status %u\n", status >> 8 & 0xff);
 }
 
+/* A record, or a line that a program printed. Its process is not known. */
+static void put_record(struct lines_output *lines, const struct gt_names *names,
+		       const struct gt_event_record *event)
+{
+	const struct gt_event_record_parts parts = gt_event_record_split(event);
+	struct gt_strbuf *text = &lines->sink.text;
+	gt_autofree char *name = strndup(parts.name, parts.name_length);
+	gt_autofree char *details = strndup(parts.text, parts.text_length);
+
+	put_columns(lines, names, &event->head, event->head.time, 0,
+		    name && *name ? name : "printk", "[GPU]");
+	gt_strbuf_putc(text, ' ');
+	gt_put_printable(text, details ? details : "");
+	end_line(text);
+}
+
 static int lines_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct lines_output *lines = opaque;
@@ -196,6 +213,9 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 		break;
 	case GT_EVENT_cgroup:
 		put_cgroup(lines, names, event);
+		break;
+	case GT_EVENT_record:
+		put_record(lines, names, (const struct gt_event_record *)event);
 		break;
 	case GT_EVENT_account:
 		gt_columns_put_titles(&lines->columns, &lines->sink.text);

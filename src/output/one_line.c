@@ -250,6 +250,23 @@ static void take_return(struct one_line_output *output, const struct gt_names *n
 	}
 }
 
+/* A record of a GPU program, or a line that one printed. */
+static void put_record(struct one_line_output *output, const struct gt_names *names,
+		       const struct gt_event_record *event)
+{
+	const struct gt_event_record_parts parts = gt_event_record_split(event);
+	struct gt_strbuf *text = &output->sink.text;
+	gt_autofree char *name = strndup(parts.name, parts.name_length);
+	gt_autofree char *details = strndup(parts.text, parts.text_length);
+
+	release_before(output, names, event->head.time);
+	gt_columns_put(&output->columns, text, names, &event->head, event->head.time);
+	gt_put_printable(text, name && *name ? name : "printk");
+	gt_strbuf_puts(text, ": ");
+	gt_put_printable(text, details ? details : "");
+	gt_strbuf_putc(text, '\n');
+}
+
 static int one_line_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct one_line_output *output = opaque;
@@ -262,6 +279,8 @@ static int one_line_event(void *opaque, const struct gt_names *names, const stru
 		error = hold_call(output, names, (const struct gt_event_call *)event);
 	else if (event->kind == GT_EVENT_call)
 		take_return(output, names, (const struct gt_event_call *)event);
+	else if (event->kind == GT_EVENT_record)
+		put_record(output, names, (const struct gt_event_record *)event);
 	else if (event->kind == GT_EVENT_account)
 		gt_columns_put_titles(&output->columns, &output->sink.text);
 	return error ? error : gt_sink_wrote(&output->sink);

@@ -93,6 +93,8 @@
 #define GT_TRACE_OPTION_PERIOD uint64_t
 #define GT_TRACE_OPTION_FIELD(command, kind, field, ...) GT_TRACE_OPTION_##kind field;
 
+struct gt_companion;
+
 struct gt_trace_options {
 	GT_TRACE_OPTIONS(GT_TRACE_OPTION_FIELD)
 
@@ -102,6 +104,7 @@ struct gt_trace_options {
 	bool entries;  /* write entry events, for live text */
 	bool failures; /* also calls of unselected functions, if they return an error */
 	bool sums;     /* calls are wanted as sums by function only (`sums` events) */
+	const struct gt_companion *companion; /* session/companion.h; NULL: none. Not owned. */
 };
 
 /* --stack; `stack_depth` is 0 with GT_STACK_NONE once gt_trace_options_resolve was called. */

@@ -19,18 +19,20 @@ enum {
 	IDLE_MS = 50, /* the maximum delay of records */
 };
 
-static int prepare_environment(const struct gt_inject *inject, struct gt_environment *environment,
-			       struct gt_diag *diag)
+int gt_inject_environment(struct gt_inject *inject, struct gt_environment *environment,
+			  bool filtered, struct gt_diag *diag)
 {
 	gt_autofree char *agent = NULL;
 	char filters[24];
 	int error = gt_installed_file("src/agent", "", "libgputap-agent.so", &agent, diag);
 
+	/* The software GPU executes PTX alone. */
+	gt_inject_recover_always(inject, environment->soft_gpu);
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_SOCKET, gt_inject_socket(inject));
-	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters());
+	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters() + filtered);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_FILTERS, filters);
 	return error;
@@ -70,9 +72,7 @@ static int make_command(struct gt_inject *inject, const struct gt_inject_command
 	}
 	if (environment.remark)
 		remark(environment.remark);
-	/* The software GPU executes PTX alone. */
-	gt_inject_recover_always(inject, environment.soft_gpu);
-	error = prepare_environment(inject, &environment, diag);
+	error = gt_inject_environment(inject, &environment, false, diag);
 	if (!error)
 		error = gt_child_make(found.paths[0], command->words, environment.variables, NULL,
 				      ret_child, diag);

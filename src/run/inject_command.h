@@ -2,6 +2,7 @@
 /* Running a command with the agent, while the collector serves it. */
 #pragma once
 
+#include "launch/environment.h"
 #include "launch/gpu.h"
 #include "run/inject.h"
 
@@ -18,6 +19,13 @@ struct gt_inject_command {
 	void (*tick)(void *context);
 	void *context;
 };
+
+/*
+ * Change the environment of a command so that its processes load the agent. filtered: they run
+ * under a filter of system calls that gputap does not run under. 0 or -Exxx.
+ */
+int gt_inject_environment(struct gt_inject *inject, struct gt_environment *environment,
+			  bool filtered, struct gt_diag *diag);
 
 /*
  * Run the command to its end. SIGINT and SIGQUIT are ignored meanwhile: they end the command. A

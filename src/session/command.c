@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 #include "base/installed.h"
+#include "session/companion.h"
 
 /* On the software GPU compilers get an option by which cubins carry their PTX (lineinfo.c). */
 static int preload_lineinfo(struct gt_environment *environment)
@@ -42,6 +43,12 @@ static int fork_command(struct gt_session_command *command, const struct gt_trac
 
 	if (command->hold)
 		setup = (struct gt_child_setup){gt_hold_install, command->hold};
+	if (options->companion) {
+		error = options->companion->prepare(options->companion->context,
+						    &command->environment, command->hold, diag);
+		if (error)
+			return error;
+	}
 	error = gt_child_make(command->files.paths[0], options->command,
 			      command->environment.variables, &setup, &command->child, diag);
 	if (error || !hold)
@@ -61,11 +68,13 @@ int gt_session_command_start(struct gt_session_command *command,
 			     const struct gt_trace_options *options, bool hold,
 			     struct gt_event_queue *events, struct gt_diag *diag)
 {
+	const struct gt_companion *companion = options->companion;
 	char *const *arguments = options->command;
 	int error = gt_environment_make(arguments[0], options->gpu, &command->environment,
 					&command->files, diag);
 
-	if (!error && command->environment.soft_gpu)
+	/* The collector of a companion finds the PTX of cubins without it. */
+	if (!error && command->environment.soft_gpu && !companion)
 		error = preload_lineinfo(&command->environment);
 	if (error)
 		return error;
@@ -76,7 +85,11 @@ int gt_session_command_start(struct gt_session_command *command,
 		gt_event_queue_note(events,
 				    "%s is a text file without a '#!' line: %s runs it as a script",
 				    command->name, command->files.paths[command->files.count - 1]);
-	return fork_command(command, options, hold, events, diag);
+	error = fork_command(command, options, hold, events, diag);
+	if (!error && companion)
+		error = companion->attach(companion->context, &command->files,
+					  &command->environment, command->child.pidfd, diag);
+	return error;
 }
 
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events)

@@ -13,6 +13,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/clock.h"
 #include "probe/load.h"
 #include "session/spill.h"
 
@@ -26,6 +27,7 @@ struct gt_event_reader {
 	pthread_t thread;
 	bool started;
 	atomic_bool ended;
+	_Atomic uint64_t complete; /* as gt_event_reader_complete returns it */
 };
 
 static int put_record(void *opaque, void *data, size_t size)
@@ -58,10 +60,14 @@ static void *read_until_stopped(void *opaque)
 	struct pollfd waits[] = {{.fd = ring_buffer__epoll_fd(reader->ring), .events = POLLIN},
 				 {.fd = reader->stop, .events = POLLIN}};
 	do {
+		uint64_t now;
+
 		poll(waits, 2, POLL_INTERVAL_MS);
+		now = gt_clock_monotonic();
 		/* Once more after the stop: it comes after the last record. */
 		if (ring_buffer__consume(reader->ring) > 0)
 			signal_fd(reader->waiting);
+		atomic_store(&reader->complete, now);
 	} while (!(waits[1].revents & POLLIN));
 	atomic_store(&reader->ended, true);
 	signal_fd(reader->waiting);
@@ -140,6 +146,11 @@ void gt_event_reader_finish(struct gt_event_reader *reader,
 	reader->started = false;
 	while (gt_event_reader_take(reader, take, context))
 		;
+}
+
+uint64_t gt_event_reader_complete(const struct gt_event_reader *reader)
+{
+	return atomic_load(&reader->complete);
 }
 
 uint64_t gt_event_reader_peak(const struct gt_event_reader *reader)

@@ -30,6 +30,10 @@ int gt_event_reader_fd(const struct gt_event_reader *reader);
 /* Pass some records that wait to `take`, in the order of the ring. Returns whether more wait. */
 bool gt_event_reader_take(struct gt_event_reader *reader,
 			  void (*take)(void *context, void *record, size_t size), void *context);
+/*
+ * Return a time, on CLOCK_MONOTONIC: the records that were written before it wait, or were taken.
+ */
+uint64_t gt_event_reader_complete(const struct gt_event_reader *reader);
 /* Read the ring to its end, with the same `take`. No more is written to it, and the thread ends. */
 void gt_event_reader_finish(struct gt_event_reader *reader,
 			    void (*take)(void *context, void *record, size_t size), void *context);

@@ -16,6 +16,7 @@
 #include "probe/load.h"
 #include "probe/target.h"
 #include "session/command.h"
+#include "session/companion.h"
 #include "session/event_reader.h"
 #include "session/event_ring.h"
 #include "session/filter.h"
@@ -37,7 +38,9 @@ struct gt_live {
 	struct gt_signals signals;
 	struct gt_event_reader *reader;
 	gt_opened_list sources;
-	GT_VEC(int) target_fds; /* pidfds of options->processes */
+	struct gt_event_queue records; /* of the companion, not yet in the stream */
+	size_t records_put;            /* of these, that are */
+	GT_VEC(int) target_fds;        /* pidfds of options->processes */
 	size_t targets_left;
 
 	struct gt_pipeline *pipeline;
@@ -50,6 +53,7 @@ enum wait_kind {
 	WAIT_CHILD,
 	WAIT_TARGET,
 	WAIT_SOURCE,
+	WAIT_COMPANION,
 };
 
 static void emit_clock(struct gt_live *live)
@@ -75,6 +79,44 @@ static void emit_device(struct gt_live *live)
 		gt_event_queue_push(live->host.events, event);
 }
 
+/* ---- the companion ------------------------------------------------------------------------ */
+
+/* Put the companion's events up to a time into the stream. */
+static void put_records(struct gt_live *live, uint64_t until)
+{
+	struct gt_event_queue *records = &live->records;
+	size_t count = records->events.count;
+
+	for (; live->records_put < count; live->records_put++) {
+		const struct gt_event *event = records->events.items[live->records_put];
+
+		if (event->time > until)
+			return;
+		gt_pipeline_put(live->pipeline, event, event->size);
+	}
+	gt_event_queue_clear(records);
+	live->records_put = 0;
+}
+
+static void poll_companion(struct gt_live *live, bool ended)
+{
+	const struct gt_companion *companion = live->options->companion;
+	struct gt_diag diag = {0};
+
+	if (companion && companion->poll(companion->context, &live->records, ended, &diag))
+		gt_event_queue_note(live->host.events, "%s", diag.text);
+}
+
+static int poll_interval(const struct gt_live *live)
+{
+	const struct gt_companion *companion = live->options->companion;
+
+	return companion && companion->interval_ms < POLL_INTERVAL_MS ? companion->interval_ms
+								      : POLL_INTERVAL_MS;
+}
+
+/* ---- the ring ----------------------------------------------------------------------------- */
+
 /* A record of the ring. */
 static void take_record(void *opaque, void *data, size_t size)
 {
@@ -90,14 +132,23 @@ static void take_record(void *opaque, void *data, size_t size)
 		gt_opened_poll(&live->sources);
 		gt_pipeline_drain(live->pipeline);
 	}
+	if (size >= sizeof(*event) &&
+	    (event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry))
+		put_records(live, event->time);
 	gt_pipeline_put(live->pipeline, event, size);
 }
 
-/* Returns whether more records wait. */
+/* Returns whether more records wait. Events of the companion come after earlier calls. */
 static bool read_ring(struct gt_live *live)
 {
+	uint64_t complete = gt_event_reader_complete(live->reader);
+	bool more;
+
 	gt_pipeline_drain(live->pipeline);
-	return gt_event_reader_take(live->reader, take_record, live);
+	more = gt_event_reader_take(live->reader, take_record, live);
+	if (!more)
+		put_records(live, complete);
+	return more;
 }
 
 static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t index,
@@ -242,9 +293,11 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	fill_host(live);
 	emit_clock(live);
 	emit_device(live);
-	if (options->command)
+	if (options->command && options->companion)
+		error = wait_for(live, options->companion->fd, WAIT_COMPANION, 0, diag);
+	if (!error && options->command)
 		error = start_command(live, diag);
-	else
+	if (!options->command)
 		live->target.loader = gt_loader_of_environment(environ);
 	if (!error)
 		error = make_maps(live, diag);
@@ -309,6 +362,8 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 	case WAIT_SOURCE:
 		live->sources.items[index].source->poll(live->sources.items[index].state);
 		break;
+	case WAIT_COMPANION:
+		break; /* polled in every round */
 	}
 }
 
@@ -320,10 +375,11 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 
 	while (!live->stop) {
 		int count = epoll_wait(live->epoll, events, gt_countof(events),
-				       more ? 0 : POLL_INTERVAL_MS);
+				       more ? 0 : poll_interval(live));
 
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);
+		poll_companion(live, false);
 		more = read_ring(live);
 		if (idle && !gt_pipeline_result(live->pipeline))
 			gt_pipeline_fail(live->pipeline, idle(context));
@@ -336,11 +392,13 @@ static void finish(struct gt_live *live)
 {
 	struct gt_counts counts;
 
+	poll_companion(live, true);
 	gt_opened_detach(&live->sources);
 	/* Before the notes of the sources about the whole session. */
 	gt_event_reader_finish(live->reader, take_record, live);
 	gt_opened_collect(&live->sources);
 	gt_pipeline_drain(live->pipeline);
+	put_records(live, UINT64_MAX);
 	emit_clock(live);
 	counts = gt_opened_count(&live->sources);
 	if (counts.untraced) {
@@ -412,6 +470,7 @@ void gt_live_close(struct gt_live *live)
 	if (!live)
 		return;
 	gt_opened_close(&live->sources);
+	gt_event_queue_clear(&live->records);
 	gt_vec_each (fd, &live->target_fds)
 		close(*fd);
 	gt_vec_free(&live->target_fds);

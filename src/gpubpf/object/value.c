@@ -232,6 +232,32 @@ static bool is_flexible(const struct btf *types, const struct btf_type *type, si
 	return *ret_element;
 }
 
+bool gt_bpf_type_member_u64(const struct gt_bpf_type *type, const char *name, const void *data,
+			    size_t size, uint64_t *ret_value)
+{
+	const struct btf_type *resolved =
+		type->types ? resolve_type(type->types, type->number) : NULL;
+	const struct btf_type *member;
+	uint32_t offset;
+
+	if (!resolved || btf_kind(resolved) != BTF_KIND_STRUCT)
+		return false;
+	for (uint32_t i = 0; i < btf_vlen(resolved); i++) {
+		if (strcmp(name_at(type->types, btf_members(resolved)[i].name_off), name) != 0)
+			continue;
+		member = resolve_type(type->types, btf_members(resolved)[i].type);
+		offset = btf_member_bit_offset(resolved, i);
+		if (!member || btf_kind(member) != BTF_KIND_INT ||
+		    member->size != sizeof(*ret_value) || btf_member_bitfield_size(resolved, i) ||
+		    offset % 8 || size < sizeof(*ret_value) ||
+		    offset / 8 > size - sizeof(*ret_value))
+			return false;
+		memcpy(ret_value, (const char *)data + offset / 8, sizeof(*ret_value));
+		return true;
+	}
+	return false;
+}
+
 bool gt_bpf_type_fits(const struct gt_bpf_type *type, size_t size)
 {
 	const struct btf_type *resolved =

@@ -31,6 +31,12 @@ bool gt_bpf_type_fits(const struct gt_bpf_type *type, size_t size);
 bool gt_bpf_type_has_sum(const struct gt_bpf_type *type);
 /* Whether the type is a typedef of this name. */
 bool gt_bpf_type_is_named(const struct gt_bpf_type *type, const char *name);
+/*
+ * Read the member of this name, an integer of 8 bytes, from a value of `size` bytes. False: the
+ * type is no structure with such a member, or the value is shorter.
+ */
+bool gt_bpf_type_member_u64(const struct gt_bpf_type *type, const char *name, const void *data,
+			    size_t size, uint64_t *ret_value);
 
 /* Append a value. A type that does not fit: 4 and 8 bytes are a number, others hex digits. */
 void gt_bpf_value_print(const struct gt_bpf_type *type, const void *data, size_t size,

@@ -580,6 +580,52 @@ TEST("JSON has notes and the account, and of other events nothing")
 		   "\"gaps\":[],\"gaps_omitted\":0}\n");
 }
 
+/* A record event of these parts, which may claim to be longer than they are. */
+static void pass_record(struct stream *stream, const char *parts, uint16_t name_length,
+			uint32_t text_length)
+{
+	struct gt_event_record *event = (void *)gt_event_new(GT_EVENT_record, parts, strlen(parts));
+
+	event->head.time = 2000;
+	event->gpu_time = name_length ? 77 : 0;
+	event->name_length = name_length;
+	event->text_length = text_length;
+	CHECK(!gt_event_check(&event->head, event->head.size));
+	CHECK_INT(pass_event(stream, &event->head), 0);
+	free(event);
+}
+
+static void pass_records(struct stream *stream)
+{
+	pass_clock(stream);
+	pass_record(stream, "ring{ .a = 1 }{\"a\":1}", 4, 10);
+	pass_record(stream, "block\t9\"block 9\"", 0, 7);
+	/* Of a capture that is not trusted. */
+	pass_record(stream, "ring1{\"a\":", 4, 1);
+	pass_record(stream, "ring", 65535, UINT32_MAX);
+}
+
+TEST("records are lines, and JSON that is valid whatever a capture has")
+{
+	struct stream lines =
+		begin_stream(&gt_output_lines, (struct gt_output_options){.time = GT_TIME_NONE});
+	struct stream json = begin_stream(&gt_output_json, (struct gt_output_options){0});
+
+	pass_records(&lines);
+	end_stream(&lines, "PROCESS          PID     EVENT                    TYPE     DETAILS\n"
+			   "-                -       ring                     [GPU]    { .a = 1 }\n"
+			   "-                -       printk                   [GPU]    block?9\n"
+			   "-                -       ring                     [GPU]    1\n"
+			   "-                -       ring                     [GPU]\n");
+	pass_records(&json);
+#define RECORD "{\"schema\":\"gputap.record.1\",\"time\":2000,\"clock\":\"monotonic\",\"ring\":"
+	end_stream(&json, RECORD "\"ring\",\"gpu_time\":77,\"record\":{\"a\":1}}\n" RECORD
+				 "null,\"gpu_time\":null,\"record\":\"block 9\"}\n" RECORD
+				 "\"ring\",\"gpu_time\":77,\"record\":\"{\\\"a\\\":\"}\n" RECORD
+				 "\"ring\",\"gpu_time\":77,\"record\":\"\"}\n");
+#undef RECORD
+}
+
 TEST("the table counts calls, errors and abandoned calls, the longest total first")
 {
 	struct stream stream = begin_stream(&gt_output_counts, (struct gt_output_options){0});

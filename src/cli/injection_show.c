@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What GPU programs collected, for the commands that insert them. */
+#include <ctype.h>
+
+#include "cli/coverage.h"
+#include "cli/host_map.h"
+#include "cli/injection.h"
+
+bool gt_cli_injection_shows(const struct gt_cli_injection *self, uint32_t map)
+{
+	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant;
+}
+
+/* Maps that only host programs use; records of rings are printed as they come. */
+static bool is_of_host(const struct gt_cli_injection *self, uint32_t map)
+{
+	return self->host_programs && gt_host_programs_own(self->host_programs, map) &&
+	       !gt_host_programs_is_ring(self->host_programs, map) &&
+	       !self->object->maps[map].constant;
+}
+
+bool gt_cli_injection_is_ring(const struct gt_cli_injection *self, uint32_t map)
+{
+	return gt_bpf_map_kind(self->object->maps[map].type)->shape == GT_BPF_MAP_RING;
+}
+
+void gt_cli_injection_put_maps(const struct gt_cli_injection *self, struct gt_strbuf *text)
+{
+	for (uint32_t i = 0; i < self->object->map_count; i++) {
+		struct gt_bpf_map_view view;
+
+		if (!gt_cli_injection_shows(self, i))
+			continue;
+		view = gt_inject_view(self->inject, i);
+		gt_bpf_map_print(&view, text);
+	}
+	for (uint32_t i = 0; i < self->object->map_count; i++)
+		if (is_of_host(self, i))
+			gt_cli_put_host_map(self->host_programs, self->object, i, text, NULL);
+}
+
+void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	gt_json_array_begin(json, "maps");
+	for (uint32_t i = 0; i < self->object->map_count; i++) {
+		struct gt_bpf_map_view view;
+
+		if (!gt_cli_injection_shows(self, i))
+			continue;
+		view = gt_inject_view(self->inject, i);
+		gt_bpf_map_print_json(&view, json, NULL);
+	}
+	gt_json_array_end(json);
+	if (!self->host_programs)
+		return;
+	gt_json_array_begin(json, "linux");
+	for (uint32_t i = 0; i < self->object->map_count; i++)
+		if (is_of_host(self, i))
+			gt_cli_put_host_map(self->host_programs, self->object, i, NULL, json);
+	gt_json_array_end(json);
+}
+
+void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	gt_cli_injection_json_maps(self, json);
+	gt_cli_coverage_put_json(self, json);
+	gt_json_u64(json, "calls_lost", gt_inject_calls_lost(self->inject));
+	gt_json_u64(json, "skipped", gt_cli_coverage_skipped(self));
+	gt_json_u64(json, "lines_lost", self->lines_lost);
+}
+
+/* The command's process can write to this memory, too. */
+void gt_cli_injection_take_lines(struct gt_cli_injection *self, struct gt_strbuf *lines)
+{
+	gt_inject_print(self->inject, lines, &self->lines_lost);
+	for (size_t i = 0; i < lines->length; i++)
+		if (iscntrl((unsigned char)lines->data[i]) && lines->data[i] != '\n' &&
+		    lines->data[i] != '\t')
+			lines->data[i] = '?';
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What another part of gputap does beside a live session that starts a command: it changes the
+ * command's environment, and adds events to the stream.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "event/queue.h"
+#include "launch/environment.h"
+
+struct gt_companion {
+	void *context;
+	/*
+	 * Change the environment of the command, before its process is created. filtered: the
+	 * process gets a filter of system calls from the session. 0 or -Exxx.
+	 */
+	int (*prepare)(void *context, struct gt_environment *environment, bool filtered,
+		       struct gt_diag *diag);
+	/* The command's process waits for its execution. 0 or -Exxx. */
+	int (*attach)(void *context, const struct gt_command *files,
+		      const struct gt_environment *environment, int pidfd, struct gt_diag *diag);
+	int fd;          /* readable if there is work */
+	int interval_ms; /* between two calls of poll, at most */
+	/*
+	 * Work, and queue events in the order of their times; a call of CUDA that returned later
+	 * follows them. ended: the command has ended, and this is the last call. 0 or -Exxx.
+	 */
+	int (*poll)(void *context, struct gt_event_queue *events, bool ended, struct gt_diag *diag);
+};
