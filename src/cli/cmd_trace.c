@@ -302,7 +302,9 @@ const struct gt_cli_command gt_command_trace = {
 		"its status; the lines go to stderr, otherwise to stdout. Without CMD and -d, "
 		"traces all processes. Without an NVIDIA driver, CMD uses the software GPU (see "
 		"--gpu). The totals at the end account for every call: made = complete + "
-		"unfinished + lost + filtered by a condition.",
+		"unfinished + lost + filtered by a condition. They begin with \"incomplete:\" if "
+		"something was lost, or calls may have been missed since probes were not in place "
+		"in time.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

@@ -45,6 +45,9 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 					  live);
 	if (command && trace->pids.words.count)
 		return gt_cli_usage_error(self, "-d and a command exclude each other");
+	if (!command && trace->late == GT_LATE_HOLD)
+		return gt_cli_usage_error(self, "--late-libs hold requires a command: other "
+						"processes cannot be held");
 	trace->command = command;
 	if (!trace->from)
 		gt_trace_options_resolve(trace, callers);

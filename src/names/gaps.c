@@ -70,20 +70,34 @@ bool gt_names_is_incomplete(const struct gt_names *names)
 	       account->others_lost || account->entries_lost || account->orphans;
 }
 
-static void put_process(struct gt_strbuf *text, const struct gt_known_gap *gap)
+/* The name of the process of a gap; "": unknown. It may have ended before the gap was found. */
+static const char *name_of(const struct gt_names *names, const struct gt_known_gap *gap)
 {
-	gt_put_printable(text, gap->name[0] ? gap->name : "process");
+	const char *known = gap->process ? gt_names_process(names, gap->process) : "?";
+
+	if (gap->name[0])
+		return gap->name;
+	return strcmp(known, "?") ? known : "";
+}
+
+static void put_process(struct gt_strbuf *text, const struct gt_names *names,
+			const struct gt_known_gap *gap)
+{
+	const char *name = name_of(names, gap);
+
+	gt_put_printable(text, name[0] ? name : "process");
 	gt_strbuf_printf(text, " (%u)", gap->process);
 }
 
-static void put_gap(struct gt_strbuf *text, const struct gt_known_gap *gap)
+static void put_gap(struct gt_strbuf *text, const struct gt_names *names,
+		    const struct gt_known_gap *gap)
 {
 	const char *slash = strrchr(gap->library, '/');
 
 	switch (gap->reason) {
 	case GT_GAP_MAPPED:
 	case GT_GAP_RUNNING:
-		put_process(text, gap);
+		put_process(text, names, gap);
 		gt_strbuf_puts(text, gap->reason == GT_GAP_MAPPED ? ", in " : ", which ran ");
 		if (gap->start && gap->end >= gap->start)
 			gt_format_duration(text, gap->end - gap->start);
@@ -132,7 +146,7 @@ void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 			continue;
 		}
 		gt_strbuf_puts(text, shown++ ? "; of " : "");
-		put_gap(text, &gaps->kept.items[i]);
+		put_gap(text, names, &gaps->kept.items[i]);
 	}
 	if (more)
 		gt_strbuf_printf(text, "%s%" PRIu64 " %s", shown ? "; and " : "", more,
@@ -155,12 +169,13 @@ static void json_string_or_null(struct gt_json *json, const char *key, const cha
 		gt_json_null(json, key);
 }
 
-static void json_gap(struct gt_json *json, const struct gt_known_gap *gap)
+static void json_gap(struct gt_json *json, const struct gt_names *names,
+		     const struct gt_known_gap *gap)
 {
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "reason", reasons[gap->reason]);
 	json_u64_or_null(json, "pid", gap->process);
-	json_string_or_null(json, "process", gap->name);
+	json_string_or_null(json, "process", name_of(names, gap));
 	json_string_or_null(json, "library", gap->library);
 	json_u64_or_null(json, "start", gap->start);
 	json_u64_or_null(json, "end", gap->end);
@@ -174,7 +189,7 @@ void gt_json_gaps(struct gt_json *json, const struct gt_names *names)
 	gt_json_bool(json, "incomplete", gt_names_is_incomplete(names));
 	gt_json_array_begin(json, "gaps");
 	for (size_t i = 0; i < names->gaps.kept.count; i++)
-		json_gap(json, &names->gaps.kept.items[i]);
+		json_gap(json, names, &names->gaps.kept.items[i]);
 	gt_json_array_end(json);
 	gt_json_u64(json, "gaps_omitted", names->gaps.omitted);
 }

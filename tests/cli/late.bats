@@ -191,6 +191,28 @@ ended() {
 	account '.incomplete == false'
 }
 
+@test "a late runtime's calls of the driver are not shown as the program's" {
+	need_file "$softgpu/libcudart.so.13" "software GPU"
+	cat >allocate.c <<-'EOF'
+		#include <dlfcn.h>
+		int main(void)
+		{
+			void *library = dlopen("site/nvidia/cuda_runtime/lib/libcudart.so.13", RTLD_NOW), *memory;
+			int (*allocate)(void **, unsigned long) = dlsym(library, "cudaMalloc");
+			int (*release)(void *) = dlsym(library, "cudaFree");
+			return allocate(&memory, 100) || release(memory);
+		}
+	EOF
+	cc allocate.c -o allocate
+	for _ in {1..5}; do
+		cp "$softgpu/libcudart.so.13" new && mv new site/nvidia/cuda_runtime/lib/libcudart.so.13
+		gputap trace --gpu soft --json -o calls.json -- ./allocate
+		expect_status 0
+		[ "$(names)" = 'cudaMalloc cudaFree ' ] || fail "the calls are: $(names)"
+		account '.incomplete == false'
+	done
+}
+
 @test "a command keeps its privileges, and is not filtered with --late-libs watch" {
 	late -- grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status
 	expect_output $'NoNewPrivs:\t0\nSeccomp:\t2'
@@ -276,6 +298,12 @@ ended() {
 	expect_status 0
 	expect_output $'Seccomp:\t0'
 	expect_error_line '^gputap: the first calls into libraries that the command opens later may be missed: a seccomp filter requires CAP_SYS_ADMIN \(run gputap as root\)$'
+}
+
+@test "only a command can be held" {
+	gputap trace --late-libs hold -d $$
+	expect_status 2
+	expect_error "gputap: --late-libs hold requires a command: other processes cannot be held (try 'gputap trace --help')"
 }
 
 # Starts the trace of a shell that waits for the file go, then runs the program; its process is

@@ -62,7 +62,7 @@ static void send_result(int socket, int listener)
 /* Returns the listener, or -Exxx. */
 static int receive_result(int socket)
 {
-	struct install_result result;
+	struct install_result result = {0};
 	struct iovec bytes = {.iov_base = &result, .iov_len = sizeof(result)};
 	union listener_control control = {0};
 	struct msghdr message = {.msg_iov = &bytes,

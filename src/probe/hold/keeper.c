@@ -84,12 +84,12 @@ static void ignore_signals(void)
 /* The keeper may live longer than gputap: it holds no file, directory or terminal of its. */
 static void leave_gputap(int listener, int socket)
 {
+	gt_unused int moved;
 	int empty, score;
 
 	ignore_signals();
 	setsid();
-	if (chdir("/") < 0)
-		empty = -1;
+	moved = chdir("/");
 	listener = fcntl(listener, F_DUPFD, SOCKET + 1);
 	socket = fcntl(socket, F_DUPFD, SOCKET + 1);
 	dup2(listener, LISTENER);

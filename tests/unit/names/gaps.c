@@ -84,6 +84,26 @@ TEST("a running process counts once, whatever it has mapped; further gaps are co
 		    "processes that were not traced; and 1 more");
 }
 
+TEST("a process that has ended before its gap was found has the name of its events")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct gt_event_gap *gap = (void *)gt_event_new(GT_EVENT_gap, "/a.so", 5);
+	struct gt_event *process = gt_event_new(GT_EVENT_process, "short", 5);
+
+	gap->head.process = process->process = 7;
+	gap->start = 1;
+	gap->end = 2001;
+	CHECK_INT(gt_names_take(names, &gap->head), 0);
+	expect_text(names, "calls may be missing of process (7), in 2.00 µs before the probes in "
+			   "a.so were attached");
+	CHECK_INT(gt_names_take(names, process), 0);
+	expect_text(names,
+		    "calls may be missing of short (7), in 2.00 µs before the probes in a.so "
+		    "were attached");
+	free(gap);
+	free(process);
+}
+
 TEST("a name in a gap cannot control a terminal")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
