@@ -436,6 +436,19 @@ int gt_verify_loop_arguments(struct gt_verifier *verifier)
 	return error;
 }
 
+/* What an author can do about a helper that there is not. */
+static const char *hint_of(int32_t number)
+{
+	enum { BPFTIME_LATEST = 512 };
+
+	if (number > 0 && number <= LINUX_HELPERS)
+		return ": this helper of Linux is not available on the GPU (see gputap/bpf.h)";
+	if (number == BPFTIME_LATEST)
+		return ": in programs for bpftime it is the number of the device or a register of "
+		       "PTX, neither of which is available; remove the call";
+	return "";
+}
+
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 {
 	struct helper_call call = {.helper = gt_helper((uint32_t)insn->imm), .map = -1};
@@ -443,10 +456,7 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 
 	if (!call.helper)
 		return gt_reject(verifier, "invalid func unknown#%d%s", insn->imm,
-				 insn->imm > 0 && insn->imm <= LINUX_HELPERS
-					 ? ": this helper of Linux is not available on the GPU "
-					   "(see gputap/bpf.h)"
-					 : "");
+				 hint_of(insn->imm));
 	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
 		return gt_reject(
 			verifier,
