@@ -25,7 +25,7 @@
 enum {
 	GT_PTX_MAX_TEXT = 64 << 20,       /* bytes of text */
 	GT_PTX_MAX_NESTING = 256,         /* nested { } blocks, initialisers and ( ) */
-	GT_PTX_MAX_REGISTERS = 1 << 20,   /* registers of one function, including vector elements */
+	GT_PTX_MAX_REGISTERS = 1 << 22,   /* registers of one function, including vector elements */
 	GT_PTX_MAX_IDENTIFIER = 64 << 10, /* bytes of one name (mangled templates are long) */
 	GT_PTX_MAX_OPERANDS = 256,        /* operands of one instruction, elements of one vector */
 	GT_PTX_MAX_TARGETS = 1 << 16,     /* labels of one L<n> in .branchtargets */

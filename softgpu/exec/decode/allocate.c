@@ -11,7 +11,8 @@
 #include "exec/decode/decode.h"
 
 enum {
-	MAX_WORK = 64 << 20, /* blocks × registers; above, every register has its own slot */
+	MAX_WORK =
+		64 << 20, /* edges that values are followed along; above, each has its own slot */
 	NONE = UINT32_MAX,
 };
 
@@ -22,14 +23,24 @@ struct register_value {
 	uint32_t start, end; /* live interval: instructions in the order of the layout */
 };
 
+/* A value and a block that reads it before it writes it, or writes it whatever happens. */
+struct value_block {
+	uint32_t value, block;
+};
+typedef GT_VEC(struct value_block) value_blocks;
+
 struct register_allocation {
 	struct sg_decoder *decoder;
 	const uint32_t *order; /* of blocks */
 	uint32_t *indices;     /* of values, by register number; NONE: not used */
 	GT_VEC(struct register_value) values;
-	uint32_t words; /* of a bit set of values */
-	uint64_t *in, *out, *used,
-		*defined; /* bit sets by block: live in, live out, used, defined */
+	value_blocks reads, writes;     /* by value, once they are all known */
+	uint32_t *starts, *ends;        /* positions of blocks in the layout */
+	uint32_t *edge_starts, *edges;  /* to predecessors, as decoder->edges to successors */
+	uint32_t *read_in, *written_in; /* by value: 1 + the last block known to do so */
+	uint32_t *live_in, *kills;      /* by block: 1 + the last value known to be so */
+	GT_VEC(uint32_t) queue;         /* blocks where a value is live in */
+	uint64_t work;
 	int error;
 };
 
@@ -140,39 +151,38 @@ static void find_values(struct register_allocation *allocation)
 
 /* ---- where they are needed ------------------------------------------------------------- */
 
-static bool contains(const uint64_t *set, uint32_t index)
-{
-	return set[index / 64] >> (index % 64) & 1;
-}
-
-static void insert(uint64_t *set, uint32_t index)
-{
-	set[index / 64] |= 1ull << (index % 64);
-}
-
-struct block_sets {
-	uint64_t *used, *defined;
+struct block_visit {
+	uint32_t block;
 	bool is_guarded;
 };
+
+static void add_block(struct register_allocation *allocation, value_blocks *list, uint32_t *last,
+		      uint32_t value, uint32_t block)
+{
+	if (last[value] == block + 1)
+		return;
+	last[value] = block + 1;
+	if (gt_vec_push(list, ((struct value_block){value, block})))
+		allocation->error = -ENOMEM;
+}
 
 /* What a block reads before it writes it, and what it writes whatever happens. */
 static void add_to_block(struct register_allocation *allocation, uint32_t number,
 			 const struct gt_ptx_variable *variable, bool is_defined, void *context)
 {
-	struct block_sets *sets = context;
+	const struct block_visit *visit = context;
 	uint32_t index = number < allocation->decoder->source->register_count
 				 ? allocation->indices[number]
 				 : NONE;
 
 	if (index == NONE)
 		return;
-	if (!is_defined && !contains(sets->defined, index))
-		insert(sets->used, index);
 	/* A write under a guard keeps the value of the other lanes. */
-	if (is_defined && sets->is_guarded && !contains(sets->defined, index))
-		insert(sets->used, index);
-	if (is_defined && !sets->is_guarded)
-		insert(sets->defined, index);
+	if ((!is_defined || visit->is_guarded) && allocation->written_in[index] != visit->block + 1)
+		add_block(allocation, &allocation->reads, allocation->read_in, index, visit->block);
+	if (is_defined && !visit->is_guarded)
+		add_block(allocation, &allocation->writes, allocation->written_in, index,
+			  visit->block);
 }
 
 static void describe_blocks(struct register_allocation *allocation)
@@ -181,53 +191,51 @@ static void describe_blocks(struct register_allocation *allocation)
 
 	for (uint32_t b = 0; b < decoder->blocks.count; b++) {
 		const struct sg_basic_block *block = &decoder->blocks.items[b];
-		struct block_sets sets = {.used = allocation->used + (size_t)b * allocation->words,
-					  .defined = allocation->defined +
-						     (size_t)b * allocation->words};
 
 		for (uint32_t i = block->first; i < block->end; i++) {
 			const struct gt_ptx_instruction *instruction = instruction_at(decoder, i);
+			struct block_visit visit = {.block = b};
 
 			if (!instruction)
 				continue;
-			sets.is_guarded = instruction->guard != NULL;
-			visit_instruction(allocation, instruction, add_to_block, &sets);
+			visit.is_guarded = instruction->guard != NULL;
+			visit_instruction(allocation, instruction, add_to_block, &visit);
 		}
 	}
 }
 
-/* Liveness of one block, backwards; true if its live-in set has grown. */
-static bool flow_through(struct register_allocation *allocation, uint32_t block)
+static int compare_values(const void *a, const void *b)
 {
-	const struct sg_decoder *decoder = allocation->decoder;
-	size_t words = allocation->words;
-	uint64_t *out = allocation->out + block * words, *in = allocation->in + block * words;
-	const uint64_t *used = allocation->used + block * words;
-	const uint64_t *defined = allocation->defined + block * words;
-	bool grows = false;
+	const struct value_block *left = a, *right = b;
 
-	for (uint32_t e = decoder->edge_starts[block]; e < decoder->edge_starts[block + 1]; e++)
-		for (size_t w = 0; w < words; w++)
-			out[w] |= allocation->in[decoder->edges.items[e] * words + w];
-	for (size_t w = 0; w < words; w++) {
-		uint64_t needed = used[w] | (out[w] & ~defined[w]);
-
-		grows |= needed != in[w];
-		in[w] = needed;
-	}
-	return grows;
+	if (left->value != right->value)
+		return left->value < right->value ? -1 : 1;
+	return left->block < right->block ? -1 : left->block > right->block;
 }
 
-static void find_flow(struct register_allocation *allocation)
+static void sort_by_value(value_blocks *list)
 {
-	uint32_t count = (uint32_t)allocation->decoder->blocks.count;
-	bool grows = true;
+	if (list->count)
+		qsort(list->items, list->count, sizeof(*list->items), compare_values);
+}
 
-	while (grows) {
-		grows = false;
-		for (uint32_t i = count; i-- > 0;)
-			grows |= flow_through(allocation, allocation->order[i]);
-	}
+/* The predecessors of block b: edges[edge_starts[b]] to edges[edge_starts[b + 1] - 1]. */
+static void find_predecessors(struct register_allocation *allocation)
+{
+	const struct sg_decoder *decoder = allocation->decoder;
+	uint32_t count = (uint32_t)decoder->blocks.count;
+	uint32_t *starts = allocation->edge_starts;
+
+	for (uint32_t e = 0; e < decoder->edge_starts[count]; e++)
+		starts[decoder->edges.items[e] + 1]++;
+	for (uint32_t b = 0; b < count; b++)
+		starts[b + 1] += starts[b];
+	/* Filled from the end of each list, whose start moves there and back. */
+	for (uint32_t b = count; b-- > 0;)
+		for (uint32_t e = decoder->edge_starts[b]; e < decoder->edge_starts[b + 1]; e++)
+			allocation->edges[--starts[decoder->edges.items[e] + 1]] = b;
+	memmove(starts, starts + 1, count * sizeof(*starts));
+	starts[count] = decoder->edge_starts[count];
 }
 
 static void extend(struct register_value *value, uint32_t position)
@@ -249,16 +257,8 @@ static void extend_to(struct register_allocation *allocation, uint32_t number,
 		extend(&allocation->values.items[index], *(const uint32_t *)context);
 }
 
-static void extend_set(struct register_allocation *allocation, const uint64_t *set,
-		       uint32_t position)
-{
-	for (uint32_t w = 0; w < allocation->words; w++)
-		for (uint64_t bits = set[w]; bits; bits &= bits - 1)
-			extend(&allocation->values.items[w * 64 + (uint32_t)__builtin_ctzll(bits)],
-			       position);
-}
-
-static void find_intervals(struct register_allocation *allocation)
+/* The positions of blocks, and those of the instructions in the intervals of their registers. */
+static void find_positions(struct register_allocation *allocation)
 {
 	const struct sg_decoder *decoder = allocation->decoder;
 	uint32_t position = 0;
@@ -267,7 +267,7 @@ static void find_intervals(struct register_allocation *allocation)
 		size_t b = allocation->order[i];
 		const struct sg_basic_block *block = &decoder->blocks.items[b];
 
-		extend_set(allocation, allocation->in + b * allocation->words, position++);
+		allocation->starts[b] = position++;
 		for (uint32_t s = block->first; s < block->end; s++) {
 			const struct gt_ptx_instruction *instruction = instruction_at(decoder, s);
 
@@ -275,7 +275,58 @@ static void find_intervals(struct register_allocation *allocation)
 				visit_instruction(allocation, instruction, extend_to, &position);
 			position += instruction != NULL;
 		}
-		extend_set(allocation, allocation->out + b * allocation->words, position++);
+		allocation->ends[b] = position++;
+	}
+}
+
+static void set_live_in(struct register_allocation *allocation, uint32_t value, uint32_t block)
+{
+	if (allocation->live_in[block] == value + 1)
+		return;
+	allocation->live_in[block] = value + 1;
+	extend(&allocation->values.items[value], allocation->starts[block]);
+	if (gt_vec_push(&allocation->queue, block))
+		allocation->error = -ENOMEM;
+}
+
+/* Follow a value from the blocks that read it to those that write it, against the edges. */
+static void follow_value(struct register_allocation *allocation, uint32_t value)
+{
+	while (allocation->queue.count && !allocation->error) {
+		uint32_t block = allocation->queue.items[--allocation->queue.count];
+		uint32_t end = allocation->edge_starts[block + 1];
+
+		for (uint32_t e = allocation->edge_starts[block]; e < end; e++) {
+			uint32_t before = allocation->edges[e];
+
+			extend(&allocation->values.items[value], allocation->ends[before]);
+			if (allocation->kills[before] != value + 1)
+				set_live_in(allocation, value, before);
+		}
+		allocation->work += end - allocation->edge_starts[block];
+		if (allocation->work > MAX_WORK)
+			allocation->queue.count = 0;
+	}
+}
+
+/*
+ * Liveness value by value (Boissinot et al., Computing Liveness Sets for SSA-Form Programs, 2011,
+ * "by use"): most values of a large function are live in few of its blocks.
+ */
+static void find_intervals(struct register_allocation *allocation)
+{
+	size_t read = 0, written = 0;
+
+	for (uint32_t value = 0; value < allocation->values.count && !allocation->error; value++) {
+		for (; written < allocation->writes.count &&
+		       allocation->writes.items[written].value == value;
+		     written++)
+			allocation->kills[allocation->writes.items[written].block] = value + 1;
+		for (;
+		     read < allocation->reads.count && allocation->reads.items[read].value == value;
+		     read++)
+			set_live_in(allocation, value, allocation->reads.items[read].block);
+		follow_value(allocation, value);
 	}
 }
 
@@ -391,29 +442,46 @@ static int assign_slots(struct register_allocation *allocation)
 
 /* ---- allocation ------------------------------------------------------------------------ */
 
+/* Arrays of a function, of zeros, in one piece of memory. */
+static uint32_t *make_arrays(struct register_allocation *allocation)
+{
+	size_t blocks = allocation->decoder->blocks.count, values = allocation->values.count;
+	size_t edges = allocation->decoder->edge_starts[blocks];
+	uint32_t *arrays = calloc(blocks * 5 + values * 2 + edges + 1, sizeof(*arrays));
+
+	if (!arrays)
+		return NULL;
+	allocation->starts = arrays;
+	allocation->ends = allocation->starts + blocks;
+	allocation->live_in = allocation->ends + blocks;
+	allocation->kills = allocation->live_in + blocks;
+	allocation->edge_starts = allocation->kills + blocks;
+	allocation->edges = allocation->edge_starts + blocks + 1;
+	allocation->read_in = allocation->edges + edges;
+	allocation->written_in = allocation->read_in + values;
+	return arrays;
+}
+
 static int allocate(struct register_allocation *allocation)
 {
-	uint32_t blocks = (uint32_t)allocation->decoder->blocks.count;
-	gt_autofree uint64_t *sets = NULL;
-	size_t size;
+	gt_autofree uint32_t *arrays = NULL;
 
 	find_values(allocation);
+	if (allocation->error || !allocation->values.count)
+		return allocation->error;
+	arrays = make_arrays(allocation);
+	if (!arrays)
+		return -ENOMEM;
+	describe_blocks(allocation);
 	if (allocation->error)
 		return allocation->error;
-	if ((uint64_t)allocation->values.count * blocks > MAX_WORK || !allocation->values.count)
-		return 0;
-	allocation->words = (uint32_t)((allocation->values.count + 63) / 64);
-	size = (size_t)allocation->words * blocks;
-	sets = calloc(size * 4, sizeof(*sets));
-	if (!sets)
-		return -ENOMEM;
-	allocation->in = sets;
-	allocation->out = sets + size;
-	allocation->used = sets + size * 2;
-	allocation->defined = sets + size * 3;
-	describe_blocks(allocation);
-	find_flow(allocation);
+	sort_by_value(&allocation->reads);
+	sort_by_value(&allocation->writes);
+	find_predecessors(allocation);
+	find_positions(allocation);
 	find_intervals(allocation);
+	if (allocation->error || allocation->work > MAX_WORK)
+		return allocation->error;
 	return assign_slots(allocation);
 }
 
@@ -430,5 +498,8 @@ int sg_decode_allocate(struct sg_decoder *decoder, const uint32_t *order)
 	error = allocate(&allocation);
 	free(allocation.indices);
 	gt_vec_free(&allocation.values);
+	gt_vec_free(&allocation.reads);
+	gt_vec_free(&allocation.writes);
+	gt_vec_free(&allocation.queue);
 	return error;
 }

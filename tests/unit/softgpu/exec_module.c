@@ -391,6 +391,51 @@ TEST("a module of 100,000 lines is loaded")
 	CHECK(sg_module_function(module, "k100") != NULL);
 }
 
+TEST("registers of scopes share their slots in a kernel of 40,000 blocks")
+{
+	enum { SCOPES = 20000, THREADS = 8 };
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = NULL;
+	struct gt_diag diag = {0};
+	uint32_t *out;
+
+	gt_strbuf_puts(&text,
+		       PTX_HEADER ".visible .entry scopes(.param .u64 p)\n{\n"
+				  "	.reg .u64 %rd;\n	.reg .u32 %sum, %t;\n"
+				  "	ld.param.u64 %rd, [p];\n	mov.u32 %t, %tid.x;\n"
+				  "	mov.u32 %sum, 0;\n");
+	for (unsigned i = 0; i < SCOPES; i++)
+		gt_strbuf_printf(
+			&text,
+			"{\n	.reg .pred %%p;\n	.reg .u32 %%a, %%b, %%c, %%d, %%e;\n"
+			"	and.b32 %%a, %%t, %u;\n	mov.u32 %%b, 1;\n"
+			"	mov.u32 %%c, 2;\n	mov.u32 %%d, 3;\n	mov.u32 %%e, 4;\n"
+			"	setp.eq.u32 %%p, %%a, 0;\n	@%%p bra L%u;\n"
+			"	add.u32 %%b, %%b, %%c;\n	add.u32 %%d, %%d, %%e;\n"
+			"	add.u32 %%sum, %%sum, %%d;\nL%u:\n"
+			"	add.u32 %%sum, %%sum, %%b;\n}\n",
+			1u << i % 3, i, i);
+	gt_strbuf_puts(&text, "	mad.wide.u32 %rd, %t, 4, %rd;\n"
+			      "	st.global.u32 [%rd], %sum;\n	ret;\n}\n");
+	CHECK(!text.failed);
+	device_open(&device);
+	/* Not remembered: ptxas takes minutes. */
+	CHECK_INT(sg_module_load_text(device.machine, gt_strbuf_string(&text), text.length, &module,
+				      &diag),
+		  0);
+	CHECK_STR(diag.text, "");
+	out = device_memory(&device, THREADS * sizeof(*out));
+	device_run(&device, module, "scopes", 1, THREADS, address_of(out));
+	for (unsigned thread = 0; thread < THREADS; thread++) {
+		uint32_t sum = 0;
+
+		for (unsigned i = 0; i < SCOPES; i++)
+			sum += thread >> i % 3 & 1 ? 10 : 1;
+		CHECK_INT(out[thread], sum);
+	}
+}
+
 TEST("ptxas accepts every module of these tests")
 {
 	check_with_ptxas();
