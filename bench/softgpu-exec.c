@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The speed of the software GPU: thread-instructions per second of one core, and its time relative
- * to plain C on one core, for four kernels (softgpu-exec.cu). The
+ * to plain C on one core, for five kernels (softgpu-exec.cu). The
  * results are compared with those of C.
  */
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "exec/exec.h"
+#include "exec/texture.h"
 
 static const char kernels[] = {
 #include "softgpu-exec.ptx.inc"
@@ -218,6 +219,60 @@ static void bench_copy(struct bench *bench, const float *values)
 	      memcmp((const char *)to, (const char *)values, sizeof(float) * VALUES) == 0);
 }
 
+static void plain_texture(const float *from, float *to)
+{
+	for (int y = 0; y < IMAGE; y++)
+		for (int x = 0; x < IMAGE; x++) {
+			int next = x + 1 < IMAGE ? x + 1 : x;
+
+			to[y * IMAGE + x] =
+				0.75f * from[y * IMAGE + x] + 0.25f * from[y * IMAGE + next];
+		}
+}
+
+/* A linear filter in two dimensions: four texels for each fetch. */
+static void bench_texture(struct bench *bench, const float *values)
+{
+	size_t size = sizeof(float) * IMAGE * IMAGE;
+	float *to = take(bench, size), *expected = malloc(size), worst = 0;
+	struct sg_texture texture = {
+		.image = {.channel = SG_CHANNEL_FLOAT,
+			  .channels = 1,
+			  .element = sizeof(float),
+			  .level_count = 1,
+			  .levels = {{.address = (uint64_t)(uintptr_t)values,
+				      .pitch = sizeof(float) * IMAGE,
+				      .width = IMAGE,
+				      .height = IMAGE,
+				      .slices = 1}}},
+		.sampler = {.address = {SG_ADDRESS_CLAMP, SG_ADDRESS_CLAMP}, .is_linear = true}};
+	struct {
+		uint64_t image;
+		float *to;
+		int width;
+	} parameters = {0, to, IMAGE};
+	double start, plain;
+
+	if (sg_texture_add(bench->machine, &texture, &parameters.image)) {
+		check(bench, "texture", false);
+		return;
+	}
+	plain_texture(values, expected);
+	start = cpu_seconds();
+	plain_texture(values, expected);
+	plain = cpu_seconds() - start;
+	run(bench, "texture",
+	    (struct sg_launch){.shape.grid = {IMAGE / 32, IMAGE / 8, 1},
+			       .shape.block = {32, 8, 1},
+			       .parameters = &parameters,
+			       .parameter_size = sizeof(parameters)},
+	    plain);
+	for (int i = 0; i < IMAGE * IMAGE; i++)
+		worst = fmaxf(worst, fabsf(to[i] - expected[i]));
+	check(bench, "texture", worst < 1e-5f);
+	free(expected);
+}
+
 int main(void)
 {
 	struct bench bench = {0};
@@ -240,6 +295,7 @@ int main(void)
 	bench_mandelbrot(&bench);
 	bench_reduce(&bench, values);
 	bench_copy(&bench, values);
+	bench_texture(&bench, values);
 	sg_module_free(bench.module);
 	sg_machine_free(bench.machine);
 	return bench.is_wrong;

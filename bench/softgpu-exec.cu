@@ -67,3 +67,15 @@ extern "C" __global__ void copy(const float *from, float *to, int count)
 	if (i < count)
 		to[i] = from[i];
 }
+
+/* A fetch between two texels of each row. */
+extern "C" __global__ void texture(unsigned long long image, float *to, int width)
+{
+	int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+	float r, g, b, a;
+
+	asm("tex.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %6}];"
+	    : "=f"(r), "=f"(g), "=f"(b), "=f"(a)
+	    : "l"(image), "f"(x + 0.75f), "f"(y + 0.5f));
+	to[y * width + x] = r;
+}

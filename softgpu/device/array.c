@@ -376,12 +376,14 @@ static bool find_array_of(CUcontext context, CUarray *ret_array, CUmipmappedArra
 	*ret_array = NULL;
 	*ret_mipmap = NULL;
 	pthread_mutex_lock(&arrays.lock);
-	gt_vec_each (mipmap, &arrays.mipmaps)
+	gt_vec_each (mipmap, &arrays.mipmaps) {
 		if ((*mipmap)->context == context)
 			*ret_mipmap = *mipmap;
-	gt_vec_each (array, &arrays.known)
+	}
+	gt_vec_each (array, &arrays.known) {
 		if ((*array)->context == context && !(*array)->mipmap)
 			*ret_array = *array;
+	}
 	pthread_mutex_unlock(&arrays.lock);
 	return *ret_array || *ret_mipmap;
 }

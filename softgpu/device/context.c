@@ -246,19 +246,22 @@ bool sg_contexts_pending(struct sg_operations *ret_operations)
 	*ret_operations = operations;
 	if (added)
 		return true;
-	gt_vec_each (operation, &operations.list)
+	gt_vec_each (operation, &operations.list) {
 		sg_operation_unreference(*operation);
+	}
 	gt_vec_free(&operations.list);
 	return false;
 }
 
 bool sg_operations_end(struct sg_operations *operations)
 {
-	gt_vec_each (operation, &operations->list)
+	gt_vec_each (operation, &operations->list) {
 		if (!sg_operation_is_done(*operation))
 			return false;
-	gt_vec_each (operation, &operations->list)
+	}
+	gt_vec_each (operation, &operations->list) {
 		sg_operation_unreference(*operation);
+	}
 	gt_vec_free(&operations->list);
 	return true;
 }

@@ -170,8 +170,8 @@ static void check_layers()
 	 * s and t are ±0.1: texels 1 or 2 of the 4. The faces in the order of the results, with
 	 * (s, t): (-z, -y), (z, -y), (x, z), (x, -z), (x, -y), (-x, -y).
 	 */
-	expect_results("cubes", {101, 10102, 20202, 30102, 40102, 50101, 10000 * 11 + 103, 40102,
-				 100102});
+	expect_results("cubes",
+		       {101, 10102, 20202, 30102, 40102, 50101, 10000 * 11 + 103, 40102, 100102});
 }
 
 __global__ void fetch_linear(cudaTextureObject_t line, cudaTextureObject_t rows, int *out)
@@ -248,16 +248,15 @@ static void check_formats()
 				texture_of(resource_of(shorts.array), point),
 				texture_of(resource_of(bytes.array), raw),
 				texture_of(resource_of(plane.array), raw), results);
-	expect_results("formats",
-		       {103 / 255.0f, 103 / 32767.0f, 103, 301, 302, 202, 201, 101, 1});
+	expect_results("formats", {103 / 255.0f, 103 / 32767.0f, 103, 301, 302, 202, 201, 101, 1});
 }
 
 __global__ void fetch_level(cudaTextureObject_t texture, float *out)
 {
 	for (int i = 0; i < 6; i++)
 		out[i] = tex2DLod<float>(texture, 0.5f, 0.5f, i * 0.5f);
-	out[6] = tex2DGrad<float>(texture, 0.5f, 0.5f, make_float2(2 / 16.0f, 0),
-				  make_float2(0, 0));
+	out[6] =
+		tex2DGrad<float>(texture, 0.5f, 0.5f, make_float2(2 / 16.0f, 0), make_float2(0, 0));
 	out[7] = tex2D<float>(texture, 0.5f, 0.5f);
 }
 
@@ -382,9 +381,10 @@ static void check_blur()
 			float expected = 0;
 
 			for (int i = -2; i <= 2; i++)
-				expected += (x + i + SIZE) % SIZE + 100.0f * ((y + i + SIZE) % SIZE);
-			EXPECT(fabsf(out[y * SIZE + x] - expected / 5) < 0.01f, "(%d, %d): %g not %g",
-			       x, y, out[y * SIZE + x], expected / 5);
+				expected +=
+					(x + i + SIZE) % SIZE + 100.0f * ((y + i + SIZE) % SIZE);
+			EXPECT(fabsf(out[y * SIZE + x] - expected / 5) < 0.01f,
+			       "(%d, %d): %g not %g", x, y, out[y * SIZE + x], expected / 5);
 		}
 }
 

@@ -559,15 +559,14 @@ bool sg_texture_sample(const struct sg_texture *texture, const struct sg_memory 
 		       const struct sg_sample_plan *plan, const struct sg_sample *sample,
 		       uint32_t result[4], uint64_t *ret_address)
 {
-	struct sample_source source;
+	struct sample_source source = {
+		.texture = texture,
+		.memory = memory,
+		.plan = plan,
+		.sample = sample,
+		.one = sg_texture_is_float(texture) ? sg_bits_f32(1.0f) : 1,
+	};
 
-	source.texture = texture;
-	source.memory = memory;
-	source.plan = plan;
-	source.sample = sample;
-	source.slice = 0;
-	source.one = sg_texture_is_float(texture) ? sg_bits_f32(1.0f) : 1;
-	source.bad_address = 0;
 	for (uint32_t i = 0; i < plan->dimensions; i++)
 		source.position[i] = (double)sample->position[i];
 	if (plan->is_cube || plan->is_layered)
