@@ -2,7 +2,8 @@
 #include "run/exec.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +11,16 @@
 #include "launch/environment.h"
 #include "run/shell_status.h"
 
+enum {
+	WAIT_MS = 100, /* without a pidfd (Linux before 5.3), the command's end is polled */
+};
+
 const char *const gt_exec_engines[] = {"interp", "gpu", NULL};
 
 int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag)
 {
 	exec->child = GT_CHILD_NONE;
+	exec->signals = GT_SIGNALS_NONE;
 	return exec->options.host_programs
 		       ? gt_host_programs_open(exec->object, &exec->host_programs, diag)
 		       : 0;
@@ -127,51 +133,67 @@ static int prepare_command(struct gt_exec *exec, struct gt_diag *diag)
 				      &exec->child, diag);
 		gt_environment_free(&environment);
 	}
+	/* Before drivers start threads, which would get them. */
+	if (!error)
+		return gt_signals_take(&exec->signals, true, diag);
 	if (error)
 		exec->command_status =
 			error == -ENOENT ? GT_SHELL_NOT_FOUND : GT_SHELL_NOT_EXECUTED;
 	return error;
 }
 
-static void wait_for_command(struct gt_exec *exec)
+/* Wait for the end of the command, and pass signals on to it. */
+static void *wait_for_command(void *context)
 {
+	struct gt_exec *exec = context;
+	struct pollfd waits[] = {{.fd = exec->child.pidfd, .events = POLLIN},
+				 {.fd = exec->signals.fd, .events = POLLIN}};
 	int status = 0;
 
-	while (waitpid(exec->child.pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (!waitpid(exec->child.pid, &status, WNOHANG)) {
+		poll(waits, gt_countof(waits), WAIT_MS);
+		gt_signals_pass_pending(&exec->signals, exec->child.pid);
+	}
 	exec->command_ran = true;
 	exec->command_status = gt_shell_status(status);
+	return NULL;
 }
 
-static int run_started_command(struct gt_exec *exec, struct gt_diag *diag)
+/* Run the program while a thread waits for the command, so that signals reach it. */
+static int run_meanwhile(struct gt_exec *exec, struct gt_diag *diag)
 {
-	int error;
+	pthread_t thread;
+	bool is_started = !pthread_create(&thread, NULL, wait_for_command, exec);
+	int error = run_devices(exec, diag);
 
-	if (!exec->options.meanwhile)
-		wait_for_command(exec);
-	error = run_devices(exec, diag);
-	if (exec->options.meanwhile)
+	if (is_started)
+		pthread_join(thread, NULL);
+	else
 		wait_for_command(exec);
 	return error;
 }
 
-/* Ctrl-C ends the command only: its results up to then are shown. */
+static int run_started_command(struct gt_exec *exec, struct gt_diag *diag)
+{
+	if (exec->options.meanwhile)
+		return run_meanwhile(exec, diag);
+	wait_for_command(exec);
+	/* From now on they end gputap. */
+	gt_signals_release(&exec->signals);
+	return run_devices(exec, diag);
+}
+
+/* Signals are for the command: its results up to its end are shown. */
 static int run_with_command(struct gt_exec *exec, struct gt_diag *diag)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
-	int error;
-
-	sigaction(SIGINT, &ignore, &before[0]);
-	sigaction(SIGQUIT, &ignore, &before[1]);
-	error = gt_child_resume(&exec->child, exec->options.command[0], diag);
+	int error = gt_child_resume(&exec->child, exec->options.command[0], diag);
 	if (error) {
 		waitpid(exec->child.pid, NULL, 0);
 		exec->command_status = GT_SHELL_NOT_EXECUTED;
 	} else {
 		error = run_started_command(exec, diag);
 	}
-	sigaction(SIGINT, &before[0], NULL);
-	sigaction(SIGQUIT, &before[1], NULL);
+	gt_signals_release(&exec->signals);
 	return error;
 }
 
@@ -209,6 +231,7 @@ int gt_exec_run(struct gt_exec *exec, struct gt_diag *diag)
 void gt_exec_close(struct gt_exec *exec)
 {
 	gt_child_release(&exec->child);
+	gt_signals_release(&exec->signals);
 	for (size_t i = 0; i < exec->device_count; i++)
 		gt_standalone_clear(&exec->devices[i].run);
 	gt_shared_close(exec->shared);

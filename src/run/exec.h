@@ -9,6 +9,7 @@
 #include "launch/spawn.h"
 #include "run/host_programs.h"
 #include "run/standalone.h"
+#include "session/signals.h"
 
 enum gt_exec_engine {
 	GT_EXEC_INTERP,
@@ -59,6 +60,7 @@ struct gt_exec {
 	/* Internal. */
 	struct gt_driver *driver;
 	struct gt_child child;
+	struct gt_signals signals; /* while the command runs */
 };
 
 /* Opens the host programs, which changes the object's maps: call it before verifying. */
@@ -72,7 +74,8 @@ int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag);
 int gt_exec_prepare(struct gt_exec *exec, struct gt_diag *diag);
 /*
  * Runs the command, if any, and the program on all devices at once; detaches the host programs.
- * SIGINT and SIGQUIT are ignored while the command runs.
+ * The signals that end gputap otherwise (session/signals.h) are passed on to the command while it
+ * runs, each time.
  */
 int gt_exec_run(struct gt_exec *exec, struct gt_diag *diag);
 void gt_exec_close(struct gt_exec *exec);

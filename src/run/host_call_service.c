@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -69,6 +70,19 @@ static void *serve_until_stopped(void *context)
 	return NULL;
 }
 
+/* Signals are for the thread of the caller. */
+static int start_thread(struct gt_host_call_service *service)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&service->thread, NULL, serve_until_stopped, service);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 int gt_host_call_service_start(struct gt_host_calls *calls,
 			       struct gt_host_call_service **ret_service, struct gt_diag *diag)
 {
@@ -80,7 +94,7 @@ int gt_host_call_service_start(struct gt_host_calls *calls,
 	service->calls = calls;
 	/* Before the first kernel runs. */
 	gt_host_calls_serve(calls);
-	error = pthread_create(&service->thread, NULL, serve_until_stopped, service);
+	error = start_thread(service);
 	if (error) {
 		free(service);
 		return gt_diag(diag, -error, "run", NULL,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/timerfd.h>
 
@@ -14,6 +13,7 @@
 #include "launch/spawn.h"
 #include "run/host_programs.h"
 #include "run/shell_status.h"
+#include "session/signals.h"
 
 enum {
 	IDLE_MS = 50, /* the maximum delay of records */
@@ -105,14 +105,36 @@ static bool has_ended(const struct gt_child *child, int *ret_status)
 	return true;
 }
 
+/* The signals for the command. */
+struct passed_signals {
+	struct gt_signals signals;
+	unsigned rounds; /* in which signals were passed on */
+	void (*remark)(const char *text);
+};
+
+static void pass_signals(struct passed_signals *passed, const struct gt_inject_command *command,
+			 const struct gt_child *child)
+{
+	int number = gt_signals_pass_pending(&passed->signals, child->pid);
+	char text[256];
+
+	if (!number || !passed->rounds++)
+		return;
+	snprintf(text, sizeof(text), "passed signal %d (%s) on; waiting for PID %d (%s)", number,
+		 strsignal(number), (int)child->pid, command->words[0]);
+	passed->remark(text);
+}
+
 static int serve(struct gt_inject *inject, const struct gt_inject_command *command,
-		 const struct gt_child *child, int *ret_status, struct gt_diag *diag)
+		 const struct gt_child *child, struct passed_signals *signals, int *ret_status,
+		 struct gt_diag *diag)
 {
 	gt_autoclose int timer = start_timer(command->interval_ns);
 	struct pollfd ready[] = {
 		{.fd = gt_inject_fd(inject), .events = POLLIN},
 		{.fd = child->pidfd, .events = POLLIN},
 		{.fd = timer, .events = POLLIN},
+		{.fd = signals->signals.fd, .events = POLLIN},
 	};
 	uint64_t expirations;
 	int error = 0;
@@ -122,6 +144,8 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 		poll(ready, gt_countof(ready), IDLE_MS);
 		/* The socket keeps the command's last messages after its end. */
 		ended = has_ended(child, ret_status);
+		if (!ended)
+			pass_signals(signals, command, child);
 		error = ended ? gt_inject_finish(inject, diag) : gt_inject_poll(inject, diag);
 		command->idle(command->context);
 		if (timer >= 0 && read(timer, &expirations, sizeof(expirations)) > 0)
@@ -133,25 +157,24 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
 		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before[2];
+	struct passed_signals signals = {.signals = GT_SIGNALS_NONE, .remark = remark};
 	struct gt_child child = GT_CHILD_NONE;
 	int error = make_command(inject, command, remark, &child, ret_status, diag);
 
+	if (!error)
+		error = gt_signals_take(&signals.signals, true, diag);
 	if (error) {
 		gt_child_release(&child);
 		return error;
 	}
-	sigaction(SIGINT, &ignore, &before[0]);
-	sigaction(SIGQUIT, &ignore, &before[1]);
 	error = gt_child_resume(&child, command->words[0], diag);
 	if (error) {
 		waitpid(child.pid, NULL, 0);
 		*ret_status = GT_SHELL_NOT_EXECUTED;
 	} else {
-		error = serve(inject, command, &child, ret_status, diag);
+		error = serve(inject, command, &child, &signals, ret_status, diag);
 	}
-	sigaction(SIGINT, &before[0], NULL);
-	sigaction(SIGQUIT, &before[1], NULL);
+	gt_signals_release(&signals.signals);
 	if (command->host_programs)
 		gt_host_programs_detach(command->host_programs);
 	gt_child_release(&child);

@@ -10,6 +10,7 @@
 #include "base/clean.h"
 #include "base/installed.h"
 #include "session/companion.h"
+#include "session/signals.h"
 
 /* On the software GPU compilers get an option by which cubins carry their PTX (lineinfo.c). */
 static int preload_lineinfo(struct gt_environment *environment)
@@ -110,8 +111,7 @@ bool gt_session_command_signal(struct gt_session_command *command, int number, b
 {
 	if (!command->child.pid || command->ended)
 		return true;
-	if (alone || getpgid(command->child.pid) != getpgrp())
-		kill(command->child.pid, number);
+	gt_signals_pass(command->child.pid, number, alone);
 	return command->signals++ > 0;
 }
 

@@ -47,6 +47,24 @@ int gt_signals_next(const struct gt_signals *signals, bool *ret_alone)
 	return (int)info.ssi_signo;
 }
 
+void gt_signals_pass(pid_t command, int number, bool alone)
+{
+	if (alone || getpgid(command) != getpgrp())
+		kill(command, number);
+}
+
+int gt_signals_pass_pending(const struct gt_signals *signals, pid_t command)
+{
+	int number, last = 0;
+	bool alone;
+
+	while ((number = gt_signals_next(signals, &alone)) > 0) {
+		gt_signals_pass(command, number, alone);
+		last = number;
+	}
+	return last;
+}
+
 void gt_signals_release(struct gt_signals *signals)
 {
 	if (signals->fd < 0)

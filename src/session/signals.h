@@ -32,5 +32,12 @@ int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag
  * got it.
  */
 int gt_signals_next(const struct gt_signals *signals, bool *ret_alone);
+/*
+ * Pass a signal on to a command: if gputap `alone` got it, or if the command has left the process
+ * group of gputap.
+ */
+void gt_signals_pass(pid_t command, int number, bool alone);
+/* Pass all pending signals on to a command. The last of them, or 0. */
+int gt_signals_pass_pending(const struct gt_signals *signals, pid_t command);
 /* Restore their effect. */
 void gt_signals_release(struct gt_signals *signals);
