@@ -266,7 +266,7 @@ run_hex() {
 			return 0; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_output_line '^helper \(gpu/run\): rejected: .*program.c:3: invalid func unknown#4: this helper of Linux is not available on the GPU \(see gputap/bpf.h\)$'
+	expect_output_line '^helper \(gpu/run\): rejected: .*program.c:3: program of this type cannot use helper bpf_probe_read#4: it is not available on the GPU \(see gputap/bpf.h\)$'
 	expect_output_line '^loop \(gpu/run\): rejected: .*program.c:[56]: BPF program is too large. Processed 1000001 insn$'
 	# callx r1; exit
 	run_hex '8d010000000000009500000000000000'

@@ -436,17 +436,28 @@ int gt_verify_loop_arguments(struct gt_verifier *verifier)
 	return error;
 }
 
-/* What an author can do about a helper that there is not. */
-static const char *hint_of(int32_t number)
+/* Reject a helper that does not exist here: with its name, if Linux has it. */
+static int reject_helper(struct gt_verifier *verifier, int32_t number)
 {
+	static const char *const linux_names[] = {
+#define NAME(name) #name
+		__BPF_FUNC_MAPPER(NAME)
+#undef NAME
+	};
 	enum { BPFTIME_LATEST = 512 };
 
 	if (number > 0 && number <= LINUX_HELPERS)
-		return ": this helper of Linux is not available on the GPU (see gputap/bpf.h)";
-	if (number == BPFTIME_LATEST)
-		return ": in programs for bpftime it is the number of the device or a register of "
-		       "PTX, neither of which is available; remove the call";
-	return "";
+		return gt_reject(verifier,
+				 "program of this type cannot use helper bpf_%s#%d: it is not "
+				 "available on the GPU (see gputap/bpf.h)",
+				 (size_t)number < gt_countof(linux_names) ? linux_names[number]
+									  : "helper",
+				 number);
+	return gt_reject(verifier, "invalid func unknown#%d%s", number,
+			 number == BPFTIME_LATEST
+				 ? ": in programs for bpftime it is the number of the device or a "
+				   "register of PTX, neither of which is available; remove the call"
+				 : "");
 }
 
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
@@ -455,8 +466,7 @@ int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	int error;
 
 	if (!call.helper)
-		return gt_reject(verifier, "invalid func unknown#%d%s", insn->imm,
-				 hint_of(insn->imm));
+		return reject_helper(verifier, insn->imm);
 	if ((call.helper->traits & GT_TRAIT_CONTROL) && !verifier->options->allow_control)
 		return gt_reject(
 			verifier,
