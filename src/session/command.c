@@ -34,13 +34,21 @@ static void note_no_hold(const struct gt_trace_options *options, int error,
 				    why->text);
 }
 
+/* A companion must know whether there will be a filter: that is tried out in a process before. */
+static int prepare_hold(struct gt_session_command *command, bool is_checked, struct gt_diag *why)
+{
+	int failure = is_checked ? gt_hold_check(why) : 0;
+
+	return failure ? failure : gt_hold_new(&command->hold, why);
+}
+
 /* Fork the process, with a filter if it is to be held. */
 static int fork_command(struct gt_session_command *command, const struct gt_trace_options *options,
 			bool hold, struct gt_event_queue *events, struct gt_diag *diag)
 {
 	struct gt_child_setup setup = {0};
 	struct gt_diag why = {0};
-	int error, failure = hold ? gt_hold_new(&command->hold, &why) : 0;
+	int error, failure = hold ? prepare_hold(command, options->companion, &why) : 0;
 
 	if (command->hold)
 		setup = (struct gt_child_setup){gt_hold_install, command->hold};

@@ -130,3 +130,14 @@ trace_with() {
 	expect_status 2
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 }
+
+@test "trace --inject patches modules where the command is not held, too" {
+	need_root
+	need_command setpriv
+	object "$blocks"
+	observe setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$build/gputap" trace -v --gpu soft \
+		--inject "$BATS_TEST_TMPDIR/program.o" -- "$examples/pipeline"
+	expect_status 0
+	expect_error_line 'a seccomp filter requires CAP_SYS_ADMIN'
+	expect_error_line '^gputap: 1 modules: 1 patched .* 1 sites: 1 patched, 0 rejected$'
+}
