@@ -7,6 +7,9 @@
 #include "exec/texture.h"
 #include "exec_fixture.h"
 
+/* The results of a sample kernel, as a vector. */
+#define FLOATS "{%o0, %o1, %o2, %o3}"
+
 enum {
 	INPUT_WORDS = 16, /* of a thread */
 	MAX_SAMPLES = 1024,
@@ -153,4 +156,29 @@ static inline uint64_t add_texture(struct device *device, const struct sg_textur
 
 	CHECK_INT(sg_texture_add(device->machine, texture, &handle), 0);
 	return handle;
+}
+
+/* 16 × 8 texels and three smaller levels; the texels of level n are 10 n. */
+static inline struct sg_texture mipmap(struct device *device)
+{
+	struct sg_texture texture = float_texture(device, 16, 8, 1);
+
+	for (uint32_t level = 0; level < 4; level++) {
+		if (level)
+			add_level(device, &texture.image, 16u >> level, 8u >> level, 1);
+		for (uint32_t y = 0; y < 8u >> level; y++)
+			for (uint32_t x = 0; x < 16u >> level; x++)
+				*(float *)(void *)texel_at(&texture.image, level, x, y, 0) =
+					10 * (float)level;
+	}
+	texture.sampler.is_normalized = true;
+	return texture;
+}
+
+/* Checks a value that was sampled at coordinates. */
+static inline void check_near(double actual, double expected, const char *what, const float *at)
+{
+	if (!(fabs(actual - expected) <= 1e-6 * (1 + fabs(expected))))
+		TAP_FAIL("%s at (%.9g, %.9g, %.9g) is %.9g, not %.9g", what, (double)at[0],
+			 (double)at[1], (double)at[2], actual, expected);
 }
