@@ -206,7 +206,7 @@ void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)
 	gt_auto_strbuf whole = GT_STRBUF_INIT;
 
 	if (name) {
-		gt_demangle(name, &whole);
+		gt_demangle_untagged(name, &whole);
 		gt_put_printable(text, gt_strbuf_string(&whole));
 	} else {
 		gt_strbuf_printf(text, "0x%" PRIx64, handle);

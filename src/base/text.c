@@ -162,6 +162,16 @@ bool gt_glob(const char *pattern, const char *text)
 	return fnmatch(pattern, text, 0) == 0;
 }
 
+bool gt_globs_select(const char *const *globs, size_t count, const char *text, bool initial)
+{
+	bool selected = initial && (!count || globs[0][0] == '!');
+
+	for (size_t i = 0; i < count; i++)
+		if (gt_glob(globs[i] + (globs[i][0] == '!'), text))
+			selected = globs[i][0] != '!';
+	return selected;
+}
+
 #define MAX_NAME 64
 
 /* Optimal string alignment distance; names longer than MAX_NAME match nothing. */

@@ -32,6 +32,12 @@ void gt_put_printable(struct gt_strbuf *buffer, const char *text);
 
 /* Returns whether text matches a shell glob (fnmatch(3) without flags). */
 bool gt_glob(const char *pattern, const char *text);
+/*
+ * Returns whether a list of globs selects a text: the last one that matches decides; a glob after
+ * '!' excludes. Where none matches, it is selected by `initial` if the list is empty or begins with
+ * an exclusion, else not.
+ */
+bool gt_globs_select(const char *const *globs, size_t count, const char *text, bool initial);
 
 /*
  * Returns the name that is most similar to what was typed, by edit distance (a swap of neighbours

@@ -195,7 +195,8 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	trace->has_run = true;
 	if (error)
 		return error;
-	if (given->summary || (given->counts && output == &gt_output_capture)) {
+	if ((given->summary && output != &gt_output_counts) ||
+	    (given->counts && output == &gt_output_capture)) {
 		how.path = NULL;
 		how.fd = trace->has_command && (!path || strcmp(path, "-")) ? STDERR_FILENO
 									    : STDOUT_FILENO;
@@ -206,13 +207,40 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	return error;
 }
 
+/* Options of text have no effect on other outputs. GT_EXIT_OK, or the status of an error. */
+static int check_text_options(const struct gt_cli_command *self, const struct trace_options *given)
+{
+	const struct gt_output *output = main_output(given);
+	bool is_text = output == &gt_output_lines || output == &gt_output_one_line;
+	const char *other = given->target.json             ? "--json"
+			    : output == &gt_output_capture ? "-o FILE.gtap (a capture)"
+							   : "-c";
+	const struct {
+		bool given;
+		const char *name;
+	} texts[] = {
+		{!given->returns, "-r"},
+		{given->one_line, "-1"},
+		{!given->times, "-t"},
+		{given->time >= 0, "--time"},
+	};
+
+	for (size_t i = 0; i < gt_countof(texts) && !is_text; i++)
+		if (texts[i].given)
+			return gt_cli_usage_error(self, "%s is for text: it has no effect with %s",
+						  texts[i].name, other);
+	if (given->one_line && !given->returns)
+		return gt_cli_usage_error(self, "-r and -1 cannot be used together");
+	if (!given->times && given->time >= 0)
+		return gt_cli_usage_error(self, "-t and --time cannot be used together");
+	return GT_EXIT_OK;
+}
+
 static int check_options(const struct gt_cli_command *self, const struct trace_options *given,
 			 char *const *command)
 {
 	if (given->counts && given->target.json)
 		return gt_cli_usage_error(self, "-c and --json cannot be used together");
-	if (!given->times && given->time >= 0)
-		return gt_cli_usage_error(self, "-t and --time cannot be used together");
 	if (given->target.json && main_output(given) == &gt_output_capture)
 		return gt_cli_usage_error(self,
 					  "--json and -o FILE.gtap (a capture) cannot be used "
@@ -222,7 +250,7 @@ static int check_options(const struct gt_cli_command *self, const struct trace_o
 	if (!given->inject &&
 	    (given->injection.kernels.words.count || given->injection.values.words.count))
 		return gt_cli_usage_error(self, "--kernel and --set are for --inject FILE");
-	return GT_EXIT_OK;
+	return check_text_options(self, given);
 }
 
 /* Run the session with the programs, then print what they collected. */
@@ -263,6 +291,10 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 		.event = take_event,
 		.flush = flush_outputs,
 		.close = close_outputs,
+		.loss_remedy = main_output(given) == &gt_output_capture
+				       ? "use a larger --ring-size, or trace fewer functions: -f"
+				       : "use a larger --ring-size, a capture (-o FILE.gtap), -c, "
+					 "or trace fewer functions: -f",
 	};
 	int status;
 
@@ -300,7 +332,10 @@ const struct gt_cli_command gt_command_trace = {
 		"Prints a line when a call begins ([ENTER]) and one when it returns ([EXIT]), "
 		"with arguments, result and duration. With CMD, runs the command and exits with "
 		"its status; the lines go to stderr, otherwise to stdout. Without CMD and -d, "
-		"traces all processes. Without an NVIDIA driver, CMD uses the software GPU (see "
+		"traces all processes. Calls traced by default: those of the runtime API (of the "
+		"driver API where no runtime is used) that allocate, copy, launch, synchronize "
+		"or change state; 'gputap list --functions' lists them, -f '*' traces all. "
+		"Without an NVIDIA driver, CMD uses the software GPU (see "
 		"--gpu). The totals at the end account for every call: made = complete + "
 		"unfinished + lost + filtered by a condition. They begin with \"incomplete:\" if "
 		"something was lost, or calls may have been missed since probes were not in place "

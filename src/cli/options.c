@@ -264,10 +264,22 @@ static bool lacks_command(const struct gt_cli_command *command, int count)
 	return strstr(command->usage, "-- CMD") && optind == count;
 }
 
+/* Whether an option that has one text was given before; notes it in `given`, a flag per option. */
+static bool is_repeated(const struct gt_cli_command *command, const struct gt_option *option,
+			bool *given)
+{
+	bool *before = &given[option - command->options];
+	bool is_repeated = *before && option->kind == GT_OPTION_STRING;
+
+	*before = true;
+	return is_repeated;
+}
+
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest)
 {
 	gt_autofree char **operands = calloc((size_t)count, sizeof(*operands));
+	gt_autofree bool *given = calloc(command->option_count + 1, sizeof(*given));
 	const char *last_value = NULL; /* of an option */
 	struct option_parser parser;
 	int operand_count = 0;
@@ -275,7 +287,7 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 	int status = GT_GO_ON;
 	int found;
 
-	if (!operands || make_parser(command, &parser)) {
+	if (!operands || !given || make_parser(command, &parser)) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
@@ -299,6 +311,9 @@ int gt_cli_parse(const struct gt_cli_command *command, int count, char **argumen
 			status = GT_EXIT_USAGE;
 		} else if (!option) {
 			unknown_option(command, arguments[optind - 1]);
+			status = GT_EXIT_USAGE;
+		} else if (is_repeated(command, option, given)) {
+			gt_cli_usage_error(command, "option --%s was given twice", option->name);
 			status = GT_EXIT_USAGE;
 		} else if (set_value(option, optarg, values)) {
 			wrong_value(command, option, optarg);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "event/kinds.h"
+#include "probe/api/calls.h"
 
 #define SOON_MS 200 /* the command may end without a message this long after the tracing */
 
@@ -48,6 +49,10 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 	if (!command && trace->late == GT_LATE_HOLD)
 		return gt_cli_usage_error(self, "--late-libs hold requires a command: other "
 						"processes cannot be held");
+	if (trace->stack_depth > GT_MAX_CALLERS)
+		return gt_cli_usage_error(self,
+					  "invalid value '%" PRIu64 "' for --stack-depth (1 to %d)",
+					  trace->stack_depth, GT_MAX_CALLERS);
 	trace->command = command;
 	if (!trace->from)
 		gt_trace_options_resolve(trace, callers);
@@ -115,8 +120,8 @@ static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 		gt_strbuf_printf(text, "; %s", gt_strbuf_string(&gaps));
 }
 
-/* `narrowed`: only some calls of a capture; the losses are nevertheless those of all. */
-static void print_totals(const struct gt_names *names, bool narrowed)
+/* Where only some calls of a capture are shown, the losses are nevertheless those of all. */
+static void print_totals(const struct gt_names *names, const struct running *running)
 {
 	const struct gt_event_account *account = gt_names_account(names);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -147,8 +152,10 @@ static void print_totals(const struct gt_names *names, bool narrowed)
 				 (uint64_t)account->others_lost,
 				 account->others_lost == 1 ? "" : "s");
 	if (account->lost || account->entries_lost || account->others_lost)
-		gt_strbuf_puts(&text, narrowed ? " (of all that was recorded)"
-					       : " (use a larger --ring-size)");
+		gt_strbuf_printf(&text, " (%s)",
+				 running->is_narrowed        ? "of all that was recorded"
+				 : running->run->loss_remedy ? running->run->loss_remedy
+							     : "use a larger --ring-size");
 	put_gaps(&text, names);
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
@@ -184,7 +191,7 @@ static int run_session(struct gt_session *session, struct running *running, stru
 		error = 0;
 	closed = run->close(run->context, names, diag);
 	if (!totals_were_printed(run, names))
-		print_totals(names, running->is_narrowed);
+		print_totals(names, running);
 	return error || closed == -EPIPE ? error : closed;
 }
 

@@ -60,6 +60,8 @@ struct gt_run {
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
 	bool prints_totals; /* its report includes the totals */
+	/* How to avoid losses, "use …"; NULL: by a larger ring alone. */
+	const char *loss_remedy;
 };
 
 /*

@@ -108,9 +108,45 @@ bool gt_demangle(const char *name, struct gt_strbuf *buffer)
 	return demangle_name(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, buffer);
 }
 
+/* Remove "[abi:…]" from what was added at `start`: Numba's tags are longer than its names. */
+static void remove_tags(struct gt_strbuf *buffer, size_t start)
+{
+	size_t to = start;
+
+	if (buffer->failed || buffer->length == start)
+		return;
+	for (size_t from = start; from < buffer->length;) {
+		const char *end = NULL;
+
+		if (!strncmp(buffer->data + from, "[abi:", strlen("[abi:")))
+			end = memchr(buffer->data + from, ']', buffer->length - from);
+		if (end)
+			from = (size_t)(end + 1 - buffer->data);
+		else
+			buffer->data[to++] = buffer->data[from++];
+	}
+	buffer->length = to;
+	buffer->data[to] = '\0';
+}
+
 bool gt_demangle_short(const char *name, struct gt_strbuf *buffer)
 {
-	return demangle_name(name, DMGL_ANSI, buffer);
+	size_t start = buffer->length;
+	bool mangled = demangle_name(name, DMGL_ANSI, buffer);
+
+	if (mangled)
+		remove_tags(buffer, start);
+	return mangled;
+}
+
+bool gt_demangle_untagged(const char *name, struct gt_strbuf *buffer)
+{
+	size_t start = buffer->length;
+	bool mangled = gt_demangle(name, buffer);
+
+	if (mangled)
+		remove_tags(buffer, start);
+	return mangled;
 }
 
 struct gt_demangler {

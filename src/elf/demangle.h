@@ -22,7 +22,9 @@ enum {
  * long)". A name that is not mangled is added unchanged. Returns whether it was mangled.
  */
 bool gt_demangle(const char *name, struct gt_strbuf *buffer);
-/* The same without the list of parameters: "add<float>". */
+/* The same without ABI tags ("add[abi:v1]"), which Numba makes of a hash: for tables. */
+bool gt_demangle_untagged(const char *name, struct gt_strbuf *buffer);
+/* The same without ABI tags and the list of parameters: "add<float>". */
 bool gt_demangle_short(const char *name, struct gt_strbuf *buffer);
 
 /* A cache of demangled names, since kernels are launched repeatedly. */

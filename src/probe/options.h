@@ -43,7 +43,8 @@
 	OPTION(command, LIST, sources, 'e', "event", "SOURCE,…", NULL, LIVE, \
 	       "enable these sources (default: cuda)") \
 	OPTION(command, LIST, functions, 'f', "function", "NAME,…", NULL, ANY, \
-	       "trace only these functions; globs such as 'cudaMem*' or '*'") \
+	       "trace these functions instead of those traced by default ('gputap list " \
+	       "--functions'): globs such as 'cudaMem*', or '*' for all; '!cudaGet*' excludes") \
 	OPTION(command, FLAG, failed_only, 0, "failed", NULL, NULL, ANY, \
 	       "show only calls that return an error (\"not ready\" is no error)") \
 	OPTION(command, STRING, condition, 0, "when", "CONDITION", NULL, ANY, \

@@ -63,21 +63,14 @@ static bool is_one_of(__u32 process, const pid_t *pids, size_t count)
 	return !count;
 }
 
-static bool matches_one_of(const char *name, const struct gt_strings *globs)
-{
-	gt_vec_each (glob, &globs->words)
-		if (gt_glob(*glob, name))
-			return true;
-	return !globs->words.count;
-}
-
 /* Whether a live session with these options would have traced a call. */
 static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_call *call)
 {
 	const struct gt_trace_options *options = replay->options;
 
 	if (!is_one_of(call->head.process, options->processes, options->process_count) ||
-	    !matches_one_of(gt_names_function(replay->names, call->function), &options->functions))
+	    !gt_globs_select(options->functions.words.items, options->functions.words.count,
+			     gt_names_function(replay->names, call->function), true))
 		return false;
 	if (options->name &&
 	    !gt_glob(options->name, gt_names_process(replay->names, call->head.process)))

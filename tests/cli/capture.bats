@@ -132,7 +132,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 
 @test "the losses of a capture are printed even if only some of its calls are shown" {
 	trace --ring-size 4K -o lossy.gtap -- "$calls" --threads 4 100000
-	[[ ${stderr_lines[-1]} =~ " lost (use a larger --ring-size)"$ ]]
+	[[ ${stderr_lines[-1]} =~ " lost (use a larger --ring-size, or trace fewer functions: -f)"$ ]]
 	gputap trace --from lossy.gtap -f cudaMalloc
 	expect_error_line '^gputap: incomplete: [0-9]+ calls: 0 complete, 0 unfinished, [0-9]+ lost.* \(of all that was recorded\)$'
 }

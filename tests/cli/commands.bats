@@ -228,3 +228,18 @@ commands() {
 		expect_error "gputap: unknown command 'completion': use 'gputap help --completion bash'"
 	done
 }
+
+@test "options that have no effect together are an error" {
+	for line in "-r --json:-r is for text: it has no effect with --json" \
+		"-1 -c:-1 is for text: it has no effect with -c" \
+		"-t -o run.gtap:-t is for text: it has no effect with -o FILE.gtap (a capture)" \
+		"--time ns --json:--time is for text: it has no effect with --json" \
+		"-r -1:-r and -1 cannot be used together" \
+		"--from a.gtap --from b.gtap:option --from was given twice" \
+		"--stack-depth 128:invalid value '128' for --stack-depth (1 to 127)"; do
+		# shellcheck disable=SC2086 # several options
+		gputap trace ${line%%:*}
+		expect_status 2
+		expect_error "gputap: ${line#*:} (try 'gputap trace --help')"
+	done
+}

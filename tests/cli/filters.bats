@@ -222,7 +222,7 @@ expect_tables_with_container() {
 	trace --ring-size 4K --json -o out.json -- "$calls" --threads 4 100000
 	expect_account '.lost > 0 and .made == 100000 and
 		.made == .complete + .unfinished + .lost + .filtered'
-	expect_error_line '^gputap: incomplete: 100000 calls: .* lost.*\(use a larger --ring-size\)$'
+	expect_error_line '^gputap: incomplete: 100000 calls: .* lost.*\(use a larger --ring-size, a capture \(-o FILE\.gtap\), -c, or trace fewer functions: -f\)$'
 }
 
 @test "a ring smaller than a page, or larger than the maximum, is rejected" {
@@ -275,4 +275,29 @@ expect_tables_with_container() {
 	trace -c --json -- true
 	expect_status 2
 	expect_error "gputap: -c and --json cannot be used together (try 'gputap trace --help')"
+}
+
+@test "-f with '!' excludes functions from those that are traced by default" {
+	trace -c -f '!cudaGet*' -- "$callback" nested 2
+	expect_error_line '^ *2 +0 .*cudaMalloc$'
+	expect_no_error_line 'cudaGetDevice$'
+	trace -c -f 'cuda*' -f '!cudaMalloc' -- "$callback" nested 2
+	expect_error_line '^ *2 +0 .*cudaGetDevice$'
+	expect_no_error_line 'cudaMalloc$'
+	trace -o run.gtap -- "$callback" nested 2
+	gputap trace --from run.gtap -c -f '!cudaGet*'
+	expect_output_line 'cudaMalloc$'
+	expect_no_output_line 'cudaGetDevice$'
+	trace -f '!cudaGetDevicee' -- true
+	expect_status 2
+	expect_error "gputap: no function is called 'cudaGetDevicee': did you mean 'cudaGetDevice'?; 'gputap list --functions' shows all"
+	trace -f '!*' -- true
+	expect_status 2
+	expect_error "gputap: --function excludes all functions that are traced by default"
+}
+
+@test "--help of trace says what is traced by default" {
+	gputap trace --help
+	output=$(tr -s ' \n' ' ' <<<"$output")
+	[[ $output == *"Calls traced by default: "*"'gputap list --functions' lists them, -f '*' traces all."* ]]
 }

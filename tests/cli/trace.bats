@@ -314,3 +314,8 @@ documented() {
 	gputap trace --help
 	expect_output_line 'relative \(seconds since the start'
 }
+
+@test "-c with -s prints one table" {
+	trace -c -s -- "$calls" 3
+	expect_count "$stderr" 'CALLS +ERRORS' 1
+}

@@ -40,22 +40,43 @@ static int reject_glob(const struct gt_host *host, const char *glob, struct gt_d
 		       nearest ? "'?" : "");
 }
 
-static int match_globs(const struct gt_host *host, bool *rows, struct gt_diag *diag)
+/* A glob that matches no function is an error, after '!' too: it is misspelled. */
+static int check_globs(const struct gt_host *host, struct gt_diag *diag)
 {
 	for (size_t i = 0; i < host->options->functions.words.count; i++) {
+		const char *glob = host->options->functions.words.items[i];
 		bool matched = false;
 
-		for (unsigned row = 0; row < gt_api_count(); row++) {
+		glob += *glob == '!';
+		for (unsigned row = 0; row < gt_api_count() && !matched; row++) {
 			const struct gt_api_function *function = gt_api_function(row);
 
-			if (gt_glob(host->options->functions.words.items[i], function->name) &&
-			    is_enabled(host, function))
-				matched = rows[row] = true;
+			matched = gt_glob(glob, function->name) && is_enabled(host, function);
 		}
 		if (!matched)
-			return reject_glob(host, host->options->functions.words.items[i], diag);
+			return reject_glob(host, glob, diag);
 	}
 	return 0;
+}
+
+static int match_globs(const struct gt_host *host, bool *rows, struct gt_diag *diag)
+{
+	const struct gt_strings *globs = &host->options->functions;
+	bool any = false;
+	int error = check_globs(host, diag);
+
+	for (unsigned row = 0; row < gt_api_count() && !error; row++) {
+		const struct gt_api_function *function = gt_api_function(row);
+
+		rows[row] = is_enabled(host, function) &&
+			    gt_globs_select(globs->words.items, globs->words.count, function->name,
+					    function->category != GT_CATEGORY_NONE);
+		any |= rows[row];
+	}
+	if (!error && !any)
+		return gt_diag(diag, -EINVAL, "cuda", NULL,
+			       "--function excludes all functions that are traced by default");
+	return error;
 }
 
 int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selection,
@@ -66,12 +87,6 @@ int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selec
 
 	if (!rows)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
-	for (unsigned row = 0; row < gt_api_count() && !host->options->functions.words.count;
-	     row++) {
-		const struct gt_api_function *function = gt_api_function(row);
-
-		rows[row] = function->category != GT_CATEGORY_NONE && is_enabled(host, function);
-	}
 	error = match_globs(host, rows, diag);
 	if (error)
 		return error;

@@ -232,4 +232,19 @@ TEST("a string buffer that is stolen leaves an empty one")
 	free(text);
 }
 
+TEST("of a list of globs the last one that matches decides, and '!' excludes")
+{
+	const char *const only[] = {"cudaMem*", "!cudaMemset*", "cudaMemsetAsync"};
+	const char *const without[] = {"!cudaGet*"};
+
+	CHECK(gt_globs_select(only, 3, "cudaMemcpy", false));
+	CHECK(!gt_globs_select(only, 3, "cudaMemset", true));
+	CHECK(gt_globs_select(only, 3, "cudaMemsetAsync", false));
+	CHECK(!gt_globs_select(only, 3, "cudaFree", true));
+	CHECK(gt_globs_select(without, 1, "cudaFree", true));
+	CHECK(!gt_globs_select(without, 1, "cudaFree", false));
+	CHECK(!gt_globs_select(without, 1, "cudaGetDevice", true));
+	CHECK(gt_globs_select(NULL, 0, "cudaFree", true));
+}
+
 TEST_MAIN

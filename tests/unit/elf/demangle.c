@@ -202,4 +202,24 @@ TEST("a demangler returns the same text for a name each time, with parameters an
 	CHECK_STR(gt_demangler_full(demangler, ""), "");
 }
 
+TEST("ABI tags are omitted from names for tables, and of short ones")
+{
+	const char *name = "_ZN6cudapy8__main__3addB2v1B6cw51cXE5ArrayIfLi1E1C7mutable7alignedE";
+	gt_auto_strbuf whole = GT_STRBUF_INIT, table = GT_STRBUF_INIT, brief = GT_STRBUF_INIT;
+
+	gt_strbuf_puts(&table, "[abi:kept]");
+	CHECK(gt_demangle(name, &whole));
+	CHECK_STR(gt_strbuf_string(&whole),
+		  "cudapy::__main__::add[abi:v1][abi:cw51cX](Array<float, "
+		  "1, C, mutable, aligned>)");
+	CHECK(gt_demangle_untagged(name, &table));
+	CHECK_STR(gt_strbuf_string(&table), "[abi:kept]cudapy::__main__::add(Array<float, 1, C, "
+					    "mutable, aligned>)");
+	CHECK(gt_demangle_short(name, &brief));
+	CHECK_STR(gt_strbuf_string(&brief), "cudapy::__main__::add");
+	gt_strbuf_clear(&brief);
+	CHECK(!gt_demangle_short("plain[abi:v1]", &brief));
+	CHECK_STR(gt_strbuf_string(&brief), "plain[abi:v1]");
+}
+
 TEST_MAIN
