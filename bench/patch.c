@@ -2,6 +2,7 @@
 /*
  * The cost of inserting programs into a module of 100,000 lines: to read and print it, to find
  * that nothing matches, to insert one program at a kernel's entry, and one at each memory access.
+ * The worst case is a site in each line: 100,000 loads in one kernel.
  */
 #include <string.h>
 #include <time.h>
@@ -39,11 +40,24 @@ static double processor_ms(void)
 	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-6;
 }
 
-/* One case: read the text, insert the program of a section, drop the result. */
-static int measure(const char *name, const char *section, const struct gt_strbuf *text)
+/* One kernel of 100,000 loads. */
+static void make_loads(struct gt_strbuf *text)
+{
+	gt_strbuf_puts(text, ".version 8.0\n.target sm_75\n.address_size 64\n"
+			     ".visible .entry loads(\n\t.param .u64 loads_param_0\n)\n{\n"
+			     "\t.reg .f32 \t%f<1000>;\n\t.reg .b64 \t%rd<1000>;\n");
+	for (unsigned i = 0; i < 100000; i++)
+		gt_strbuf_printf(text, "\tld.global.f32 \t%%f%u, [%%rd%u+%u];\n", i % 1000,
+				 i / 7 % 1000, i * 4);
+	gt_strbuf_puts(text, "\tret;\n}\n");
+}
+
+/* One case: read the text, insert the program of a section, drop the result. `called`: sites call
+ * it however small it is. */
+static int measure(const char *name, const char *section, bool called, const struct gt_strbuf *text)
 {
 	auto_patch_counter counter = {0};
-	struct gt_patch_options options = {.program_count = 1};
+	struct gt_patch_options options = {.program_count = 1, .call_instructions = called};
 	struct gt_patch_result result = {0};
 	struct gt_diag diag = {0};
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
@@ -73,13 +87,15 @@ int main(void)
 		{"patch-100000-lines-entries", "gpu/entry/kernel*"},
 		{"patch-100000-lines-accesses", "gpu/memory"},
 	};
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, loads = GT_STRBUF_INIT;
 
 	make_module(&text);
-	if (text.failed)
+	make_loads(&loads);
+	if (text.failed || loads.failed)
 		return 1;
 	for (size_t i = 0; i < gt_countof(cases); i++)
-		if (measure(cases[i][0], cases[i][1], &text))
+		if (measure(cases[i][0], cases[i][1], false, &text))
 			return 1;
-	return 0;
+	return measure("patch-100000-sites-inline", "gpu/load", false, &loads) ||
+	       measure("patch-100000-sites-called", "gpu/load", true, &loads);
 }
