@@ -100,6 +100,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 	int status;
 
 	tool->injection.host_targets_are_optional = true;
+	tool->injection.reads_registers = tool->report->reads_registers;
 	status = gt_cli_injection_read(&tool->injection, path);
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,

@@ -274,6 +274,7 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 		.threads = (uint32_t)self->given->threads,
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
+		.reads_registers = self->reads_registers,
 		.filters = self->filters,
 		.kernels = self->given->kernels.words.items,
 		.kernel_count = (uint32_t)self->given->kernels.words.count,

@@ -83,6 +83,7 @@ struct gt_cli_injection {
 	struct gt_bpf_filter filters[GT_PATCH_MAX_PROGRAMS];
 	uint32_t count;
 	bool host_programs_are_optional;        /* the command has an option --no-linux */
+	bool reads_registers;                   /* of kernels: gt_inject_registers */
 	bool host_targets_are_optional;         /* a command has some of the functions of uprobes */
 	struct gt_host_programs *host_programs; /* loaded; NULL: none */
 	struct gt_inject *inject;               /* while the command runs, and for `end` */

@@ -81,7 +81,7 @@ static bool poll_blocks(struct gt_gpu_run *run, struct gt_strbuf *text)
 
 /* ---- occupancy ------------------------------------------------------------------------- */
 
-/* Registers are not known, so it is an upper bound. False: unknown. */
+/* An upper bound where the registers are not known. False: unknown. */
 static bool find_occupancy(const struct gt_gpu_run *run, const struct gt_block_launch *launch,
 			   struct gt_occupancy *ret_occupancy)
 {
@@ -89,6 +89,7 @@ static bool find_occupancy(const struct gt_gpu_run *run, const struct gt_block_l
 		.capability = gt_inject_capability(run->inject, launch->kernel),
 		.block_threads = launch->threads,
 		.shared = launch->shared,
+		.registers = gt_inject_registers(run->inject, launch->kernel),
 	};
 
 	return !gt_occupancy(&given, ret_occupancy);
@@ -147,7 +148,8 @@ static void put_launch(const struct gt_gpu_run *run, const struct gt_block_launc
 	gt_table_number(table, schedule->sms.count);
 	put_share(table, "", schedule->busy);
 	put_share(table, "", schedule->balance);
-	put_share(table, "≤ ", known ? theoretical_share(&occupancy) : NAN);
+	put_share(table, gt_inject_registers(run->inject, launch->kernel) ? "" : "≤ ",
+		  known ? theoretical_share(&occupancy) : NAN);
 	put_share(table, "", known ? achieved_share(launch, schedule, &occupancy) : NAN);
 	gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), gt_table_cell(table));
 	gt_table_end_cell(table);
@@ -183,11 +185,12 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 	if (times->launches.count > ROWS)
 		gt_strbuf_printf(text, "… and %zu more launches (--json lists all)\n",
 				 times->launches.count - ROWS);
-	gt_strbuf_puts(text,
-		       "BUSY: mean share of TIME in which an SM has blocks; BALANCE: mean block "
-		       "time of SMs / maximum; both of the SMs that had blocks.\n"
-		       "OCCUPANCY: theoretical, by threads and shared memory; registers are "
-		       "unknown and may lower it. ACHIEVED: warps on an SM, mean over TIME.\n");
+	gt_strbuf_puts(
+		text,
+		"BUSY: mean share of TIME in which an SM has blocks; BALANCE: mean block "
+		"time of SMs / maximum; both of the SMs that had blocks.\n"
+		"OCCUPANCY: theoretical, of the kernel without programs; ≤: its registers are "
+		"unknown and may lower it. ACHIEVED: warps on an SM, mean over TIME.\n");
 }
 
 /* ---- picture --------------------------------------------------------------------------- */
@@ -386,6 +389,7 @@ static void put_blocks(const struct gt_gpu_run *run, struct gt_strbuf *text)
 static void json_occupancy(const struct gt_gpu_run *run, const struct gt_block_launch *launch,
 			   const struct gt_block_schedule *schedule, struct gt_json *json)
 {
+	uint32_t registers = gt_inject_registers(run->inject, launch->kernel);
 	struct gt_occupancy occupancy;
 
 	if (!find_occupancy(run, launch, &occupancy)) {
@@ -397,7 +401,10 @@ static void json_occupancy(const struct gt_gpu_run *run, const struct gt_block_l
 	gt_json_u64(json, "max_blocks", occupancy.blocks);
 	gt_json_u64(json, "max_warps", occupancy.max_warps);
 	gt_json_string(json, "limit", gt_occupancy_limits[occupancy.limit]);
-	gt_json_null(json, "registers");
+	if (registers)
+		gt_json_u64(json, "registers", registers);
+	else
+		gt_json_null(json, "registers");
 	gt_json_double(json, "theoretical", theoretical_share(&occupancy));
 	gt_json_double(json, "achieved", achieved_share(launch, schedule, &occupancy));
 	gt_json_object_end(json);
@@ -465,6 +472,7 @@ static void json_blocks(const struct gt_gpu_run *run, struct gt_json *json)
 
 const struct gt_gpu_report gt_gpu_report_blocktime = {
 	.name = "blocktime",
+	.reads_registers = true,
 	.open = open_blocks,
 	.poll = poll_blocks,
 	.close = close_blocks,

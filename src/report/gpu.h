@@ -23,7 +23,8 @@ struct gt_gpu_run {
 };
 
 struct gt_gpu_report {
-	const char *name; /* of the command and of the object */
+	const char *name;     /* of the command and of the object */
+	bool reads_registers; /* it calls gt_inject_registers */
 	/*
 	 * For a report that keeps state; all three may be NULL. open: 0 or -ENOMEM. poll: read some
 	 * of the records that have arrived; true: there may be more. With `each` it adds them to

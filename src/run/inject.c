@@ -121,6 +121,11 @@ uint32_t gt_inject_capability(const struct gt_inject *inject, uint32_t number)
 	return number < inject->kernels.count ? inject->kernels.items[number].capability : 0;
 }
 
+uint32_t gt_inject_registers(const struct gt_inject *inject, uint32_t number)
+{
+	return number < inject->kernels.count ? inject->kernels.items[number].registers : 0;
+}
+
 bool gt_inject_site(const struct gt_inject *inject, uint32_t number,
 		    struct gt_inject_site *ret_site)
 {

@@ -54,8 +54,9 @@ struct gt_inject_options {
 	uint32_t threads;           /* of a launch: copies of maps that have one per thread */
 	const char *const *kernels; /* as in gt_patch_options */
 	uint32_t kernel_count;
-	bool switchable;   /* gt_inject_switch, 'gputap probe on' and 'off' */
-	bool switched_off; /* initially */
+	bool switchable;      /* gt_inject_switch, 'gputap probe on' and 'off' */
+	bool switched_off;    /* initially */
+	bool reads_registers; /* gt_inject_registers */
 	/* By program, as inserted before it (gpubpf/filter.h); NULL: none. Changed by 'gputap
 	 * probe'. */
 	struct gt_bpf_filter *filters;
@@ -144,6 +145,11 @@ uint64_t gt_inject_calls_lost(const struct gt_inject *inject);
 const char *gt_inject_kernel(const struct gt_inject *inject, uint32_t number);
 /* The compute capability of the device that it was loaded for, 75 for 7.5; 0: unknown. */
 uint32_t gt_inject_capability(const struct gt_inject *inject, uint32_t number);
+/*
+ * The registers of a thread of the kernel without programs, from the code that the driver would
+ * choose for this device; 0: unknown: the driver compiles it from PTX, or they are not read.
+ */
+uint32_t gt_inject_registers(const struct gt_inject *inject, uint32_t number);
 
 /* A position in a source file. */
 struct gt_inject_location {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* An image of a process: from the file in its request to the reply. */
+#include "api/kernels/parameters.h"
 #include "run/inject_job.h"
 
 #include <errno.h>
@@ -73,22 +74,51 @@ static void set_reason(struct gt_inject_connection *connection, const char *reas
 
 /* ---- the numbers of kernels and sites -------------------------------------------------- */
 
+/* The kernels of the image with what they use, where that is asked for; else NULL. */
+static struct gt_parameters *read_usages(const struct gt_inject_job *job)
+{
+	struct gt_parameters *usages =
+		job->inject->options.reads_registers ? gt_parameters_new() : NULL;
+
+	/* Kernels that cannot be read have no registers here. */
+	if (usages)
+		gt_parameters_add_image(usages, job->bytes.data, job->bytes.size, NULL, NULL);
+	return usages;
+}
+
+static uint32_t find_registers(const struct gt_parameters *usages, const char *name,
+			       uint32_t capability)
+{
+	const struct gt_kernel *kernel = usages ? gt_parameters_find(usages, name) : NULL;
+	struct gt_kernel_usage usage;
+
+	if (!kernel || !capability)
+		return 0;
+	usage = gt_kernel_usage_on(kernel, capability);
+	return usage.registers == GT_KERNEL_UNKNOWN ? 0 : usage.registers;
+}
+
 /* A name that finds no memory is "?": numbers stay as they are. */
-static void keep_kernel(struct gt_inject *inject, const char *name, uint32_t capability)
+static void keep_kernel(struct gt_inject *inject, const char *name,
+			const struct gt_parameters *usages, uint32_t capability)
 {
 	struct gt_inject_kernel kernel = {.capability = capability};
 
 	if (inject->kernels.count == GT_INJECT_MAX_KERNELS)
 		return;
 	kernel.name = strdup(name);
+	kernel.registers = find_registers(usages, name, capability);
 	if (gt_vec_push(&inject->kernels, kernel))
 		free(kernel.name);
 }
 
-static void number_patched(const struct gt_inject_query *query, const struct gt_patch_image *image)
+static void number_patched(const struct gt_inject_job *job)
 {
+	const struct gt_inject_query *query = &job->query;
+	const struct gt_patch_image *image = &job->image;
 	const struct gt_patch_result *result = &image->result;
 	struct gt_inject *inject = query->inject;
+	gt_auto(parameters) struct gt_parameters *usages = NULL;
 
 	if (query->known)
 		return;
@@ -98,14 +128,17 @@ static void number_patched(const struct gt_inject_query *query, const struct gt_
 		gt_inject_sites_add(inject->sites, image->module, result);
 	gt_vec_each (part, &image->parts)
 		gt_inject_sites_add(inject->sites, part->module, &part->result);
+	usages = read_usages(job);
 	gt_vec_each (kernel, &result->kernels)
-		keep_kernel(inject, kernel->name, query->capability);
+		keep_kernel(inject, kernel->name, usages, query->capability);
 }
 
-static void number_stored(const struct gt_inject_query *query)
+static void number_stored(const struct gt_inject_job *job)
 {
+	const struct gt_inject_query *query = &job->query;
 	const struct gt_inject_stored *stored = &query->stored;
 	struct gt_inject *inject = query->inject;
+	gt_auto(parameters) struct gt_parameters *usages = NULL;
 
 	if (query->known)
 		return;
@@ -113,8 +146,9 @@ static void number_stored(const struct gt_inject_query *query)
 	inject->next_kernel += stored->record.kernel_count;
 	gt_vec_each (site, &stored->sites)
 		gt_inject_sites_put(inject->sites, site);
+	usages = read_usages(job);
 	gt_vec_each (name, &stored->kernels)
-		keep_kernel(inject, *name, query->capability);
+		keep_kernel(inject, *name, usages, query->capability);
 }
 
 /* ---- records --------------------------------------------------------------------------- */
@@ -415,7 +449,7 @@ static void count_patched(struct gt_inject_job *job)
 	struct gt_inject_record record;
 
 	make_record(query, result, &record);
-	number_patched(query, &job->image);
+	number_patched(job);
 	count_record(job->inject, job->connection, &record, result->rejections.items);
 	if (!record.kernel_count || (has_image(&job->image) && job->patched < 0))
 		return;
@@ -429,7 +463,7 @@ static void answer_stored(struct gt_inject_job *job)
 	struct gt_inject_query *query = &job->query;
 	const struct gt_inject_record *record = &query->stored.record;
 
-	number_stored(query);
+	number_stored(job);
 	count_record(job->inject, job->connection, record, query->stored.rejections.items);
 	job->patched = make_stored_file(&query->stored, &job->reply);
 	if (job->patched >= 0)

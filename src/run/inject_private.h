@@ -80,6 +80,7 @@ struct gt_inject_jobs {
 struct gt_inject_kernel {
 	char *name; /* mangled; NULL: out of memory */
 	uint32_t capability;
+	uint32_t registers; /* gt_inject_registers */
 };
 
 struct gt_inject {

@@ -216,6 +216,23 @@ tool() {
 	expect_json '.[0].launches[0].occupancy | .capability == 75 and .max_blocks == 4'
 }
 
+@test "blocktime has the registers of a kernel that is compiled for the device, not of its patched form" {
+	local registers
+	need_command nvcc
+	nvcc -std=c++17 -cudart shared -gencode arch=compute_90,code='[sm_90,compute_90]' \
+		-maxrregcount 40 -Xptxas -v -o matmul "$root/examples/matmul.cu" >log 2>&1
+	registers=$(sed -n 's/.* Used \([0-9]*\) registers.*/\1/p' log | sort -n | tail -n 1)
+	tool blocktime --json -- ./matmul
+	output=$(grep '^{' <<<"$output")
+	expect_json ".[0].launches[0].occupancy | .registers == $registers and .theoretical <= 1"
+	tool blocktime -- ./matmul
+	expect_output_line '^ +1 .* [0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+ % +multiply$'
+	# A device for which there is PTX alone.
+	SOFTGPU_ARCH=100 tool blocktime --json -- ./matmul
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].launches[0].occupancy | . == null or .registers == null'
+}
+
 # Where names of registers are compared.
 need_clang_14() {
 	[[ $(clang --version) == *"version 14."* ]] || skip "another clang has other names of registers"
