@@ -425,7 +425,7 @@ on_soft() {
 	expect_status 127
 	expect_output ''
 	# shellcheck disable=SC2016 # the shell that is run reads these
-	on_soft "$object" -- sh -c 'kill -INT $PPID; "$app" 4'
+	on_soft "$object" -- sh -c 'trap : INT; kill -INT $PPID; "$app" 4'
 	expect_status 0
 	expect_output_line '^  0: 1004$'
 }
