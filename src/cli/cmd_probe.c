@@ -120,6 +120,14 @@ static void add_program(void *context, pid_t pid, const struct gt_control_reply 
 		put_row(&list->table, pid, reply);
 }
 
+static void print_failure(void *context, pid_t pid, const char *text)
+{
+	gt_auto_strbuf printable = GT_STRBUF_INIT;
+
+	gt_put_printable(&printable, text);
+	gt_cli_error("the session of process %d: %s", (int)pid, gt_strbuf_string(&printable));
+}
+
 static void begin_list(struct probe_list *list)
 {
 	list->json = GT_JSON_INIT(&list->text);
@@ -191,10 +199,12 @@ static int ask_sessions(const struct probe_options *given, const struct probe_ac
 	if (given->sample)
 		gt_bpf_filter_parse_period(given->sample, &request.period);
 	begin_list(&list);
-	error = gt_control_ask(&request, (pid_t)given->pid, add_program, &list, &sessions, &diag);
+	error = gt_control_ask(&request, (pid_t)given->pid, add_program, print_failure, &list,
+			       &sessions, &diag);
 	print_list(&list);
 	if (error) {
-		gt_cli_diag(&diag);
+		if (gt_diag_is_set(&diag))
+			gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
 	if (!list.count && (action->changes || strcmp(name, "*") != 0))

@@ -26,17 +26,16 @@ struct control_exchange {
 	gt_control_visit *visit;
 	void *context;
 	uint32_t sessions;
+	gt_control_failed *failed;
 	int error; /* the first one */
 	struct gt_diag *diag;
 };
 
 static void fail_exchange(struct control_exchange *exchange, int error, pid_t pid, const char *text)
 {
-	if (exchange->error)
-		return;
-	exchange->error = error;
-	gt_diag(exchange->diag, error, "probe", NULL, "the session of process %d: %s", (int)pid,
-		text);
+	if (!exchange->error)
+		exchange->error = error;
+	exchange->failed(exchange->context, pid, text);
 }
 
 /* Whether the peer would answer this user, and is the one that is asked. */
@@ -137,12 +136,14 @@ static void visit_line(struct control_exchange *exchange, const char *line)
 }
 
 int gt_control_ask(struct gt_control_request *request, pid_t pid, gt_control_visit *visit,
-		   void *context, uint32_t *ret_sessions, struct gt_diag *diag)
+		   gt_control_failed *failed, void *context, uint32_t *ret_sessions,
+		   struct gt_diag *diag)
 {
 	struct control_exchange exchange = {
 		.request = request,
 		.pid = pid,
 		.visit = visit,
+		.failed = failed,
 		.context = context,
 		.diag = diag,
 	};

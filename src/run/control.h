@@ -74,11 +74,16 @@ struct gt_control_reply {
 /* Called with each reply of kind PROGRAM; its strings are terminated. */
 typedef void gt_control_visit(void *context, pid_t pid, const struct gt_control_reply *reply);
 
+/* Called with each error of a session; the text may be the session's: hostile, and terminated. */
+typedef void gt_control_failed(void *context, pid_t pid, const char *text);
+
 /*
  * Send a request to each session that this user may control, or to that of process `pid` alone
  * (0: all). magic and version are filled in. *ret_sessions: those that answered. 0; -ENOENT: `pid`
- * has no session; the first session's error. A session that does not answer within a few seconds
- * is an error (-ETIMEDOUT); the others are asked nevertheless.
+ * has no session, with a diag; the first session's error, without one: `failed` has them. A session
+ * that does not answer within a few seconds is an error (-ETIMEDOUT); the others are asked
+ * nevertheless.
  */
 int gt_control_ask(struct gt_control_request *request, pid_t pid, gt_control_visit *visit,
-		   void *context, uint32_t *ret_sessions, struct gt_diag *diag);
+		   gt_control_failed *failed, void *context, uint32_t *ret_sessions,
+		   struct gt_diag *diag);

@@ -305,6 +305,13 @@ static void count_program(void *context, pid_t pid, const struct gt_control_repl
 	*(unsigned *)context += pid == getpid() && reply->flags & GT_CONTROL_ON;
 }
 
+static unsigned failures;
+
+static void count_failure(void *context, pid_t pid, const char *text)
+{
+	failures += pid == getpid() && *text;
+}
+
 TEST("silent and malformed peers do not keep 'gputap probe' from a session")
 {
 	auto_collector collector = {.switchable = true};
@@ -326,13 +333,15 @@ TEST("silent and malformed peers do not keep 'gputap probe' from a session")
 		poll_collector(&collector);
 	}
 	CHECK(!pthread_create(&thread, NULL, poll_until_stopped, &collector));
-	CHECK(!gt_control_ask(&request, getpid(), count_program, &programs, &sessions, &diag));
+	CHECK(!gt_control_ask(&request, getpid(), count_program, count_failure, &programs,
+			      &sessions, &diag));
 	CHECK_STR(diag.text, "");
 	CHECK(sessions == 1);
 	CHECK(programs == 2);
 	request = (struct gt_control_request){.operation = 77, .name = "*"};
-	CHECK(gt_control_ask(&request, getpid(), count_program, &programs, &sessions, NULL) ==
-	      -EINVAL);
+	CHECK(gt_control_ask(&request, getpid(), count_program, count_failure, &programs, &sessions,
+			     NULL) == -EINVAL);
+	CHECK_INT(failures, 1);
 	__atomic_store_n(&collector.stopped, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	for (unsigned i = 0; i < MANY; i++)
