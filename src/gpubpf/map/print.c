@@ -24,6 +24,37 @@ static bool has_sum(const struct gt_bpf_map *map)
 	return is_number(map->value_size) && gt_bpf_type_has_sum(&map->value);
 }
 
+/* The sum of copies that are signed; those of 4 bytes are extended before. */
+static int64_t signed_sum(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry)
+{
+	uint64_t sum = 0;
+
+	if (view->map->value_size != sizeof(int32_t))
+		return (int64_t)gt_bpf_map_sum(view, entry);
+	for (uint32_t copy = 0; copy < view->copies; copy++)
+		sum += (uint64_t)(int64_t)(int32_t)gt_bpf_map_number(
+			view->map, gt_bpf_map_read_copy(view, entry, copy));
+	return (int64_t)sum;
+}
+
+static void put_sum(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
+		    struct gt_strbuf *text)
+{
+	if (gt_bpf_type_is_signed(&view->map->value))
+		gt_strbuf_i64(text, signed_sum(view, entry));
+	else
+		gt_strbuf_u64(text, gt_bpf_map_sum(view, entry));
+}
+
+static void json_sum(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
+		     struct gt_json *json)
+{
+	if (gt_bpf_type_is_signed(&view->map->value))
+		gt_json_i64(json, "sum", signed_sum(view, entry));
+	else
+		gt_json_u64(json, "sum", gt_bpf_map_sum(view, entry));
+}
+
 static bool is_zero(const void *bytes, uint32_t size)
 {
 	for (uint32_t i = 0; i < size; i++)
@@ -142,8 +173,10 @@ static void put_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_m
 	enum gt_bpf_map_copies kind = gt_bpf_map_kind(view->map->type)->copies;
 	bool is_sum = has_sum(view->map);
 
-	if (is_sum)
-		gt_strbuf_printf(text, "%" PRIu64 " (", gt_bpf_map_sum(view, entry));
+	if (is_sum) {
+		put_sum(view, entry, text);
+		gt_strbuf_puts(text, " (");
+	}
 	gt_strbuf_printf(text, "%" PRIu32 " of %" PRIu32 " %s%s", set, view->copies,
 			 copy_name(view), is_sum ? ")" : "");
 	if (!is_sum || kind == GT_COPY_THREAD || kind == GT_COPY_WARP)
@@ -272,7 +305,7 @@ static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_
 	uint32_t size = view->map->value_size;
 
 	if (has_sum(view->map))
-		gt_json_u64(json, "sum", gt_bpf_map_sum(view, entry));
+		json_sum(view, entry, json);
 	gt_json_array_begin(json, "values");
 	for (uint32_t copy = 0; copy < view->copies; copy++) {
 		const void *value = gt_bpf_map_read_copy(view, entry, copy);

@@ -232,6 +232,15 @@ static bool is_flexible(const struct btf *types, const struct btf_type *type, si
 	return *ret_element;
 }
 
+bool gt_bpf_type_is_signed(const struct gt_bpf_type *type)
+{
+	const struct btf_type *resolved =
+		type->types ? resolve_type(type->types, type->number) : NULL;
+
+	return resolved && btf_kind(resolved) == BTF_KIND_INT &&
+	       btf_int_encoding(resolved) & BTF_INT_SIGNED;
+}
+
 bool gt_bpf_type_member_u64(const struct gt_bpf_type *type, const char *name, const void *data,
 			    size_t size, uint64_t *ret_value)
 {

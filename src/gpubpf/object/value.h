@@ -29,6 +29,8 @@ struct gt_bpf_type {
 bool gt_bpf_type_fits(const struct gt_bpf_type *type, size_t size);
 /* Whether values can be added: they are integers, or the type is not known. */
 bool gt_bpf_type_has_sum(const struct gt_bpf_type *type);
+/* Whether values are signed integers. */
+bool gt_bpf_type_is_signed(const struct gt_bpf_type *type);
 /* Whether the type is a typedef of this name. */
 bool gt_bpf_type_is_named(const struct gt_bpf_type *type, const char *name);
 /*
