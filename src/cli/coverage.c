@@ -126,18 +126,24 @@ static void print_skipped(const struct gt_cli_injection *self)
 			     gt_cli_coverage_skipped(self));
 }
 
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* The coverage, on standard error, as the account of "trace" is. */
 static void print_sums(const struct gt_cli_injection *self)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
 
-	gt_cli_error("%u modules: %u patched (%u side, %u whole), %u SASS only, %u failed; "
-		     "%u kernels, %u compiled; %" PRIu64 " sites: %" PRIu64 " patched, %" PRIu64
+	gt_cli_error("%u module%s: %u patched (%u side, %u whole), %u SASS only, %u failed; "
+		     "%u kernel%s, %u compiled; %" PRIu64 " site%s: %" PRIu64 " patched, %" PRIu64
 		     " rejected",
-		     coverage.modules, coverage.modules_patched, coverage.modules_side,
-		     coverage.modules_patched - coverage.modules_side, coverage.modules_sass,
-		     coverage.modules_failed, coverage.kernels, coverage.compiled, coverage.found,
-		     coverage.patched, coverage.rejected);
+		     coverage.modules, plural(coverage.modules), coverage.modules_patched,
+		     coverage.modules_side, coverage.modules_patched - coverage.modules_side,
+		     coverage.modules_sass, coverage.modules_failed, coverage.kernels,
+		     plural(coverage.kernels), coverage.compiled, coverage.found,
+		     plural(coverage.found), coverage.patched, coverage.rejected);
 	print_reasons(self);
 	if (!coverage.modules)
 		gt_cli_error("the command loaded no CUDA module that the agent could see");

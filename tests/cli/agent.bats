@@ -188,7 +188,7 @@ run_to_end() {
 	expect_output_line '^loaded$'
 	expect_output_line '^0$'
 	expect_error_line 'the driver rejected the patched module \(218\)$'
-	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 1 sites: 0 patched, 1 rejected$'
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 1 site: 0 patched, 1 rejected$'
 }
 
 @test "a program that runs as another user runs without the agent" {

@@ -92,7 +92,7 @@ untouched() {
 	gputap run -v --gpu soft program.o -- ./load data without.cubin
 	expect_status 1
 	expect_error_line '^gputap: module 1 of process [0-9]+: original; 0 of 0 sites patched; SASS only: the module has no PTX for sm_75$'
-	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
 }
 
 @test "NVRTC's cubins are patched without line information: the PTX comes from NVRTC" {
@@ -121,7 +121,7 @@ untouched() {
 	gputap run --gpu soft other.o -- ./linked "$programs/kernels.cu" data
 	expect_status 0
 	expect_output_line '^add: 1000 sums are right$'
-	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 0 SASS only, 0 failed'
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 0 failed'
 }
 
 @test "the PTX of cubins that a ptxas process made is its input" {
@@ -313,7 +313,7 @@ compile_nvjitlink() {
 	gputap run --gpu soft program.o -- ./linked
 	expect_status 0
 	expect_output_line '^add: 1000 sums are right$'
-	expect_error_line '^gputap: 1 modules: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed'
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed'
 }
 
 @test "cudacounter counts kernels that are compiled at run time" {

@@ -62,7 +62,7 @@ expect_slots() {
 	# 1024 blocks of 256 threads, each with two loads and a store.
 	expect_slots 262144 262144 1024 1024 524288 262144
 	expect_output_line '^vectoradd: 262144 sums are right$'
-	expect_error_line '^gputap: 1 modules: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 1 kernels, 1 compiled; 7 sites: 7 patched, 0 rejected$'
+	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 1 kernel, 1 compiled; 7 sites: 7 patched, 0 rejected$'
 }
 
 @test "run leaves the results of every example as they are" {
@@ -108,7 +108,7 @@ expect_slots() {
 		gputap run --gpu soft --json --kernel "$kernel" "$BATS_TEST_TMPDIR/program.o" -- \
 			"$examples/transpose"
 		expect_status 0
-		expect_error_line ' 1 kernels, 1 compiled; 1 sites: 1 patched, 0 rejected$'
+		expect_error_line ' 1 kernel, 1 compiled; 1 site: 1 patched, 0 rejected$'
 		one=$(slot 0)
 	done
 	gputap run --gpu soft --json --kernel '*_shared' --kernel nothing \
@@ -208,7 +208,7 @@ expect_slots() {
 	counting 'gpu/entry/*' 'gpu/exit/*'
 	gputap run -v --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
 	expect_status 0
-	expect_error_line '^gputap: module 1 of process [0-9]+: whole module with 1 kernels, 1 matched \(every kernel matches\); 2 of 2 sites patched$'
+	expect_error_line '^gputap: module 1 of process [0-9]+: whole module with 1 kernel, 1 matched \(every kernel matches\); 2 of 2 sites patched$'
 }
 
 @test "run ends with the status of its command" {
@@ -578,7 +578,7 @@ build_driver_program() {
 	expect_status 0
 	[[ $output == *"$line"* ]] || fail "there is no progress line"
 	# It is erased before what follows.
-	[[ $output == *"$line"$'\r\e[K'*'gputap: 1 modules: 1 patched'* ]] ||
+	[[ $output == *"$line"$'\r\e[K'*'gputap: 1 module: 1 patched'* ]] ||
 		fail "the progress line stays"
 	observe env TERM=dumb script -qec "$command" /dev/null
 	expect_status 0
@@ -595,7 +595,7 @@ build_driver_program() {
 	expect_status 0
 	expect_output_line '^vectoradd: 262144 sums are right$'
 	expect_slots 0 0
-	expect_error_line '^gputap: 1 modules: 1 patched'
+	expect_error_line '^gputap: 1 module: 1 patched'
 }
 
 @test "run --prog inserts only these programs, and the others need not be safe" {
@@ -739,4 +739,25 @@ per_thread() {
 		"$BATS_TEST_TMPDIR/shapes" line graph
 	expect_json '.[0].maps | map({(.name): .shapes_differ}) | add ==
 		{by_all: true, by_box: null, by_warp: null}'
+}
+
+@test "the sum of signed values per thread is signed" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	object 'GPUTAP_MAP(narrow, GPUTAP_MAP_HOST_THREAD_ARRAY, unsigned int, int, 1);
+		GPUTAP_MAP(wide, GPUTAP_MAP_HOST_THREAD_ARRAY, unsigned int, long long, 1);
+		SEC("gpu/exit/*") int each(struct gputap_context *ctx) {
+			unsigned int key = 0;
+			int *value = bpf_map_lookup_elem(&narrow, &key);
+			long long *other = bpf_map_lookup_elem(&wide, &key);
+			if (ctx->block_x || ctx->thread_x > 2) return 0;
+			if (value) *value = -2;
+			if (other) *other = -3;
+			return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_output_line '^  0: -6 \(3 of '
+	expect_output_line '^  0: -9 \(3 of '
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].maps | map(.entries[0].sum) == [-6, -9]'
 }

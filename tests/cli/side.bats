@@ -41,7 +41,7 @@ expect_count() {
 	expect_count 64
 	expect_json '.coverage | .modules == 1 and .modules_patched == 1 and .modules_side == 1 and
 		.kernels == 1 and .kernels_compiled == 1 and .found == 1 and .patched == 1'
-	expect_error_line '^gputap: 1 modules: 1 patched \(1 side, 0 whole\), 0 SASS only, 0 failed; 1 kernels, 1 compiled; 1 sites: 1 patched, 0 rejected$'
+	expect_error_line '^gputap: 1 module: 1 patched \(1 side, 0 whole\), 0 SASS only, 0 failed; 1 kernel, 1 compiled; 1 site: 1 patched, 0 rejected$'
 	gputap run -v --gpu soft program.o -- "$scenario" module
 	expect_error_line '^gputap: module 1 of process [0-9]+: side module with 1 of 100 kernels; 1 of 1 sites patched$'
 }

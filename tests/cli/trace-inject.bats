@@ -43,7 +43,7 @@ trace_with() {
 	expect_error_line '^gputap: 21 calls: 21 complete, 0 unfinished, 0 lost$'
 	expect_error_line '^counts \(array, 4 entries at most\)$'
 	expect_error_line '^  0: 16$'
-	expect_error_line '^gputap: 1 modules: 1 patched .* 1 sites: 1 patched, 0 rejected$'
+	expect_error_line '^gputap: 1 module: 1 patched .* 1 site: 1 patched, 0 rejected$'
 	trace_with -1 -t -- "$examples/pipeline"
 	[ "$(grep -cE '^- +- +blocks: \{ \.gpu_time = [0-9]+, \.block = 0 \}$' <<<"$stderr")" = 16 ]
 	trace_with -- "$examples/pipeline"
