@@ -6,6 +6,7 @@
 #include "analysis/operation.h"
 #include "base/text.h"
 #include "elf/demangle.h"
+#include "names/python.h"
 
 #define CONTAINER_DIGITS 12 /* as many as container runtimes show */
 
@@ -146,18 +147,33 @@ static const struct gt_source_frame *find_own(const struct gt_names *names, uint
 	return NULL;
 }
 
-/* The innermost caller that is the program's own; the innermost of all if none is. */
+/* The index of the innermost Python frame; `count`: there is none. */
+static size_t find_python(const __u64 *addresses, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && !gt_python_is_frame(addresses[i]))
+		i++;
+	return i;
+}
+
+/*
+ * The innermost caller that is the program's own; the innermost of all if none is. A Python
+ * function goes before native ones without source lines, which are those of the libraries below it.
+ */
 static void label_callers(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 			  const __u64 *addresses, size_t count)
 {
 	struct gt_location location;
-	size_t index = 0, wrappers;
+	size_t index = 0, wrappers, python = find_python(addresses, count);
 	const struct gt_source_frame *frame =
 		find_own(names, process, addresses, count, &index, &location, &wrappers);
 
+	if (python < count && !(frame && frame->file))
+		frame = NULL;
 	if (!frame) {
-		index = 0;
-		gt_names_location(names, process, addresses[0], true, &location);
+		index = python < count ? python : 0;
+		gt_names_location(names, process, addresses[index], true, &location);
 		frame = location.frame_count ? &location.frames[0] : NULL;
 	}
 	gt_put_frame(text, &location, frame, addresses[index]);

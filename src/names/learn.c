@@ -223,6 +223,9 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return learn_mapping(names, event);
 	case GT_EVENT_stack:
 		return learn_stack(names, event);
+	case GT_EVENT_code:
+	case GT_EVENT_python:
+		return gt_python_names_take(names->python, event);
 	case GT_EVENT_command:
 		return learn_command(names, event);
 	case GT_EVENT_cgroup:

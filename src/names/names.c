@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "names/names.h"
 
+#include <string.h>
+
 #include "names/private.h"
 
 struct gt_names *gt_names_new(void)
@@ -17,6 +19,8 @@ struct gt_names *gt_names_new(void)
 	names->devices = gt_devices_new();
 	names->kernels = gt_hash_new();
 	names->stacks = gt_hash_new();
+	names->merged = gt_hash_new();
+	names->python = gt_python_names_new();
 	names->given = gt_hash_new();
 	names->arguments = gt_hash_new();
 	names->files = gt_hash_new();
@@ -29,8 +33,8 @@ struct gt_names *gt_names_new(void)
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
 	    !names->cgroups || !names->devices || !names->kernels || !names->stacks ||
-	    !names->given || !names->arguments || !names->symbols || !names->lines ||
-	    !names->files || !names->parameters) {
+	    !names->merged || !names->python || !names->given || !names->arguments ||
+	    !names->symbols || !names->lines || !names->files || !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -51,6 +55,8 @@ void gt_names_free(struct gt_names *names)
 	gt_devices_free(names->devices);
 	gt_hash_free_with(names->kernels, free);
 	gt_hash_free_with(names->stacks, free);
+	gt_hash_free_with(names->merged, free);
+	gt_python_names_free(names->python);
 	gt_hash_free_with(names->given, free);
 	gt_hash_free_with(names->arguments, free);
 	gt_symbolizer_free(names->symbols);
@@ -136,11 +142,53 @@ const char *gt_names_container(const struct gt_names *names, __u32 process)
 	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
 }
 
+/* A stack with its Python frames, NULL: it has none, or there is no memory. */
+static const struct known_stack *merge_python(const struct gt_names *names,
+					      const struct names_key *key,
+					      const struct known_stack *native)
+{
+	gt_autofree enum gt_python_relation *relations =
+		calloc(native->count + 1, sizeof(*relations));
+	gt_autofree uint64_t *addresses = NULL;
+	struct known_stack *merged;
+	size_t count;
+
+	if (!relations || !gt_python_has_frames(names->python, key->process, key->number))
+		return NULL;
+	for (size_t i = 0; i < native->count; i++) {
+		struct gt_location location;
+
+		gt_symbolize(names->lines, key->process, native->addresses[i], true, &location);
+		relations[i] = gt_python_relation_of(&location);
+	}
+	addresses = gt_python_merge(names->python, key->process, key->number, native->addresses,
+				    relations, native->count, &count);
+	merged = addresses ? malloc(sizeof(*merged) + count * sizeof(*addresses)) : NULL;
+	if (!merged)
+		return NULL;
+	merged->truncated = native->truncated;
+	merged->count = count;
+	memcpy(merged->addresses, addresses, count * sizeof(*addresses));
+	if (gt_names_replace(names->merged, key, sizeof(*key), merged))
+		return NULL;
+	return merged;
+}
+
+static const struct known_stack *stack_of(const struct gt_names *names, __u32 process, __u64 stack)
+{
+	struct names_key key = {process, stack};
+	const struct known_stack *native = gt_hash_get(names->stacks, &key, sizeof(key));
+	const struct known_stack *merged = gt_hash_get(names->merged, &key, sizeof(key));
+
+	if (native && !merged)
+		merged = merge_python(names, &key, native);
+	return merged ? merged : native;
+}
+
 const __u64 *gt_names_stack(const struct gt_names *names, __u32 process, __u64 stack,
 			    size_t *ret_count)
 {
-	struct names_key key = {process, stack};
-	const struct known_stack *known = gt_hash_get(names->stacks, &key, sizeof(key));
+	const struct known_stack *known = stack_of(names, process, stack);
 
 	if (!known)
 		return NULL;
@@ -159,7 +207,10 @@ bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __
 void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
 		       struct gt_location *ret_location)
 {
-	gt_symbolize(names->lines, process, address, is_return, ret_location);
+	if (gt_python_is_frame(address))
+		gt_python_location(names->python, address, ret_location);
+	else
+		gt_symbolize(names->lines, process, address, is_return, ret_location);
 }
 
 const char *gt_names_library(const struct gt_names *names, __u32 library)

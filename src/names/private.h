@@ -12,6 +12,7 @@
 #include "names/container.h"
 #include "names/devices.h"
 #include "names/names.h"
+#include "names/python.h"
 
 struct known_name {
 	__u32 parent; /* of processes */
@@ -76,8 +77,10 @@ struct gt_names {
 	struct gt_hash *commands;              /* process -> struct known_name */
 	struct gt_hash *cgroups;               /* process -> struct known_cgroup */
 	struct gt_devices *devices;
-	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
-	struct gt_hash *stacks;    /* struct names_key -> struct known_stack */
+	struct gt_hash *kernels; /* struct names_key -> struct known_name */
+	struct gt_hash *stacks;  /* struct names_key -> struct known_stack */
+	struct gt_hash *merged;  /* the same, with Python frames; made when they are asked for */
+	struct gt_python_names *python;
 	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct known_string */
 	struct gt_hash *arguments; /* thread -> struct launch_values */
 	struct gt_hash *files;     /* path of a mapped file -> it again; "" once it was read */

@@ -2,6 +2,7 @@
 #include "output/stack.h"
 
 #include "analysis/analysis.h"
+#include "names/python.h"
 
 struct stack_frame {
 	const struct gt_location *location;
@@ -66,8 +67,11 @@ static void json_frame(void *context, const struct stack_frame *frame)
 	struct gt_json *json = context;
 
 	gt_json_object_begin(json, NULL);
-	gt_json_hex(json, "address", frame->address);
-	if (frame->location->path)
+	if (gt_python_is_frame(frame->address))
+		gt_json_string(json, "language", "python");
+	else
+		gt_json_hex(json, "address", frame->address);
+	if (frame->location->path && !gt_python_is_frame(frame->address))
 		gt_json_string(json, "module", frame->location->path);
 	if (named && named->function)
 		gt_json_string(json, "function", named->function);

@@ -14,7 +14,8 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 
 /*
  * An object {id, frames: [{address, module, function, file, line, inlined, wrapper}, …]}, the
- * innermost first; what is not known of a frame is not there. null: no stack was taken.
+ * innermost first; what is not known of a frame is not there. A Python frame has
+ * language, "python", in place of address and module. null: no stack was taken.
  */
 void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names *names,
 		   __u32 process, __u64 stack);

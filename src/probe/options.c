@@ -6,6 +6,12 @@ const char *const gt_stack_methods[] = {
 	[GT_STACK_DWARF] = "dwarf", [GT_STACK_DWARF + 1] = NULL,
 };
 
+const char *const gt_python_choices[] = {
+	[GT_PYTHON_ON] = "on",
+	[GT_PYTHON_OFF] = "off",
+	[GT_PYTHON_OFF + 1] = NULL,
+};
+
 const char *const gt_attach_methods[] = {
 	[GT_ATTACH_AUTO] = "auto",
 	[GT_ATTACH_MULTI] = "multi",

@@ -65,6 +65,8 @@
 	       "the command prints callers, else none (default: auto)") \
 	OPTION(command, COUNT, stack_depth, 0, "stack-depth", "N", NULL, LIVE, \
 	       "maximum number of callers (default: 64; up to 127)") \
+	OPTION(command, CHOICE, python, 0, "python", "WHEN", gt_python_choices, LIVE, \
+	       "Python callers in stacks: on (where there is an interpreter) or off (default: on)") \
 	OPTION(command, FLAG, kernel_arguments, 0, "kernel-args", NULL, NULL, LIVE, \
 	       "record the arguments of kernel launches") \
 	OPTION(command, FLAG, cgroups, 0, "containers", NULL, NULL, LIVE, \
@@ -130,7 +132,14 @@ enum gt_late_method {
 	GT_LATE_WATCH, /* attach once the kernel has reported the mapping */
 };
 
-/* Choices of --stack, --attach and --late-libs, ended by NULL. */
+/* --python */
+enum gt_python_choice {
+	GT_PYTHON_ON,
+	GT_PYTHON_OFF,
+};
+
+/* Choices of --python, --stack, --late-libs and --attach, ended by NULL. */
+extern const char *const gt_python_choices[];
 extern const char *const gt_stack_methods[];
 extern const char *const gt_late_methods[];
 extern const char *const gt_attach_methods[];

@@ -95,7 +95,16 @@ struct signal_struct {
 	int group_exit_code;
 };
 
+#ifdef __TARGET_ARCH_x86
+struct thread_struct {
+	unsigned long fsbase; /* the thread pointer */
+};
+#endif
+
 struct task_struct {
+#ifdef __TARGET_ARCH_x86
+	struct thread_struct thread;
+#endif
 	int pid;
 	int tgid;
 	int exit_code;

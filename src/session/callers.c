@@ -2,6 +2,8 @@
 #include "session/callers.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "elf/unwind.h"
@@ -22,6 +24,7 @@ struct gt_callers {
 	struct gt_unwinder *unwinder;
 	struct gt_hash *latest;   /* thread -> struct latest_stack */
 	struct gt_hash *recorded; /* process and number -> any */
+	struct gt_hash *pythons;  /* thread -> struct gt_event_python, of the next `memory` event */
 };
 
 struct gt_callers *gt_callers_new(unsigned depth)
@@ -35,7 +38,8 @@ struct gt_callers *gt_callers_new(unsigned depth)
 	callers->unwinder = callers->space ? gt_unwinder_new(callers->space) : NULL;
 	callers->latest = gt_hash_new();
 	callers->recorded = gt_hash_new();
-	if (!callers->unwinder || !callers->latest || !callers->recorded)
+	callers->pythons = gt_hash_new();
+	if (!callers->unwinder || !callers->latest || !callers->recorded || !callers->pythons)
 		return NULL;
 	return gt_take(callers);
 }
@@ -48,6 +52,7 @@ void gt_callers_free(struct gt_callers *callers)
 	gt_space_free(callers->space);
 	gt_hash_free_with(callers->latest, free);
 	gt_hash_free(callers->recorded);
+	gt_hash_free_with(callers->pythons, free);
 	free(callers);
 }
 
@@ -71,12 +76,41 @@ int gt_callers_learn(struct gt_callers *callers, const struct gt_event *event)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* The number of a stack; 0: it has no callers, so there is no `stack` event. */
-static __u64 hash_addresses(const uint64_t *addresses, size_t count)
+int gt_callers_take_python(struct gt_callers *callers, const struct gt_event_python *python)
 {
-	__u64 hash = 0x9e3779b97f4a7c15u;
+	struct gt_event_python *copy = malloc(python->head.size);
 
-	if (!count)
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, python, python->head.size);
+	free(gt_hash_remove_u64(callers->pythons, python->head.thread));
+	if (!gt_hash_set_u64(callers->pythons, python->head.thread, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+/* The Python frames of a `memory` event, which the caller frees; NULL: none. */
+static struct gt_event_python *python_of(struct gt_callers *callers,
+					 const struct gt_event_memory *memory)
+{
+	struct gt_event_python *python = gt_hash_remove_u64(callers->pythons, memory->head.thread);
+
+	/* Of a call whose `memory` event was lost. */
+	if (python && python->head.time != memory->head.time) {
+		free(python);
+		return NULL;
+	}
+	return python;
+}
+
+/* The number of a stack; 0: it has no callers, so there is no `stack` event. */
+static __u64 hash_stack(const uint64_t *addresses, size_t count,
+			const struct gt_event_python *python)
+{
+	__u64 hash = 0x9e3779b97f4a7c15u ^ (python ? python->number : 0);
+
+	if (!count && !python)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		hash = (hash ^ addresses[i]) * 0xff51afd7ed558ccdu;
@@ -124,8 +158,9 @@ static struct gt_event_stack *make_stack(const struct gt_event_memory *memory, _
 }
 
 int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *memory,
-		      struct gt_event_stack **ret_stack)
+		      struct gt_event_python **ret_python, struct gt_event_stack **ret_stack)
 {
+	gt_autofree struct gt_event_python *python = python_of(callers, memory);
 	struct gt_unwind_stack copy = {
 		.start = memory->stack_pointer,
 		.data = memory->bytes,
@@ -137,13 +172,14 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	__u64 key[2];
 
 	*ret_stack = NULL;
+	*ret_python = NULL;
 	gt_unwind_registers_set(&registers, memory->pc, memory->stack_pointer,
 				memory->frame_pointer, memory->link);
 	registers.is_entry = true;
 	gt_unwind(callers->unwinder, memory->head.process, &registers, &copy, addresses,
 		  callers->depth, &unwound);
 	key[0] = memory->head.process;
-	key[1] = hash_addresses(addresses, unwound.count);
+	key[1] = hash_stack(addresses, unwound.count, python);
 	if (remember_stack(callers, memory, key[1]))
 		return -ENOMEM;
 	if (!key[1] || gt_hash_get(callers->recorded, key, sizeof(key)))
@@ -151,6 +187,9 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
 	if (!*ret_stack)
 		return -ENOMEM;
+	if (python)
+		python->number = key[1];
+	*ret_python = gt_take(python);
 	/* A stack that cannot be noted as recorded is recorded once more. */
 	gt_hash_set(callers->recorded, key, sizeof(key), callers);
 	return 0;

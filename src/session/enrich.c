@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bpf/bpf.h>
+
 #include "api/api.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -13,6 +15,7 @@
 #include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "names/handles.h"
+#include "probe/python/find.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
 
@@ -23,6 +26,8 @@ struct gt_enrich {
 	struct gt_enrich_options options;
 	struct gt_callers *callers; /* NULL: no stacks are unwound here */
 	struct gt_hash *processes;  /* process -> its latest `process` event */
+	struct gt_pythons *pythons; /* NULL: not wanted */
+	int pythons_fd;
 	struct gt_enriched result;
 	uint64_t lost; /* beside those of the queues in `result` */
 	union {
@@ -54,7 +59,15 @@ void gt_enrich_free(struct gt_enrich *enrich)
 	if (enrich->processes)
 		gt_hash_free_with(enrich->processes, free);
 	gt_callers_free(enrich->callers);
+	gt_pythons_free(enrich->pythons);
 	free(enrich);
+}
+
+int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd)
+{
+	enrich->pythons = gt_pythons_new();
+	enrich->pythons_fd = map_fd;
+	return enrich->pythons ? 0 : -ENOMEM;
 }
 
 uint64_t gt_enrich_lost(const struct gt_enrich *enrich)
@@ -104,8 +117,18 @@ static void add_cgroup(struct gt_enrich *enrich, const struct gt_event *of)
 			  gt_event_new(GT_EVENT_cgroup, gt_strbuf_string(&path), path.length));
 }
 
+/* An entry that does not fit costs Python frames, and nothing else. */
+static void find_python(struct gt_enrich *enrich, const struct gt_event_mapping *mapping)
+{
+	struct gt_python python;
+
+	if (enrich->pythons && gt_pythons_find(enrich->pythons, mapping, &python))
+		bpf_map_update_elem(enrich->pythons_fd, &mapping->head.process, &python, BPF_ANY);
+}
+
 static void learn_mapping(struct gt_enrich *enrich, const struct gt_event *event)
 {
+	find_python(enrich, (const void *)event);
 	if (enrich->callers && gt_callers_learn(enrich->callers, event))
 		enrich->lost++;
 }
@@ -256,12 +279,15 @@ static void add_missing_string(struct gt_enrich *enrich, const struct gt_event_c
 
 static void add_unwound_stack(struct gt_enrich *enrich, const struct gt_event_memory *memory)
 {
+	struct gt_event_python *python = NULL;
 	struct gt_event_stack *stack = NULL;
 
 	if (!enrich->callers)
 		return;
-	if (gt_callers_unwind(enrich->callers, memory, &stack))
+	if (gt_callers_unwind(enrich->callers, memory, &python, &stack))
 		enrich->lost++;
+	if (python)
+		gt_event_queue_push(&enrich->result.before, &python->head);
 	if (stack)
 		gt_event_queue_push(&enrich->result.before, &stack->head);
 }
@@ -292,6 +318,11 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 	case GT_EVENT_memory:
 		add_unwound_stack(enrich, (const void *)event);
 		return result;
+	case GT_EVENT_python:
+		if (!enrich->callers)
+			break;
+		enrich->lost += gt_callers_take_python(enrich->callers, (const void *)event) != 0;
+		return result;
 	case GT_EVENT_process:
 		if (is_known_process(enrich, event))
 			return result;
@@ -300,6 +331,10 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 		break;
 	case GT_EVENT_mapping:
 		learn_mapping(enrich, event);
+		break;
+	case GT_EVENT_exit:
+		if (enrich->pythons)
+			bpf_map_delete_elem(enrich->pythons_fd, &event->process);
 		break;
 	case GT_EVENT_call:
 	case GT_EVENT_implicit:

@@ -32,6 +32,12 @@ void gt_enrich_free(struct gt_enrich *enrich);
 GT_DEFINE_AUTO(enrich, struct gt_enrich, gt_enrich_free)
 
 /*
+ * Enter the processes that map a Python interpreter into a BPF map (gt_host.pythons_fd), which
+ * must outlive the last event. 0 or -ENOMEM.
+ */
+int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd);
+
+/*
  * Take a checked event of the stream. The result is valid until the next call; events that could
  * not be allocated are counted by gt_enrich_lost.
  */

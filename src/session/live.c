@@ -14,6 +14,7 @@
 #include "names/nvidia.h"
 #include "probe/api/gaps.h"
 #include "probe/load.h"
+#include "probe/python/python.h"
 #include "probe/target.h"
 #include "session/command.h"
 #include "session/companion.h"
@@ -34,7 +35,7 @@ struct gt_live {
 	struct gt_target target;
 	struct gt_session_command command;
 
-	int ring_fd, processes_fd, epoll;
+	int ring_fd, processes_fd, pythons_fd, epoll;
 	struct gt_signals signals;
 	struct gt_event_reader *reader;
 	gt_opened_list sources;
@@ -164,6 +165,22 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 	return 0;
 }
 
+/* Interpreters are of interest where callers are recorded. */
+static int make_map_of_pythons(struct gt_live *live, struct gt_diag *diag)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+
+	if (live->options->python == GT_PYTHON_OFF || live->options->stack == GT_STACK_NONE)
+		return 0;
+	live->pythons_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_pythons", sizeof(__u32),
+					  sizeof(struct gt_python), MAX_PROCESSES, &options);
+	if (live->pythons_fd < 0)
+		return gt_load_failed(-errno, "session", diag);
+	if (gt_pipeline_find_pythons(live->pipeline, live->pythons_fd))
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	return 0;
+}
+
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
 {
 	uint64_t limit =
@@ -177,8 +194,12 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 					    sizeof(__u8), MAX_PROCESSES, NULL);
 	if (live->processes_fd < 0)
 		return gt_load_failed(-errno, "session", diag);
+	error = make_map_of_pythons(live, diag);
+	if (error)
+		return error;
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
+	live->host.pythons_fd = live->pythons_fd;
 	live->host.wakeup_bytes = size / 8;
 	error = gt_event_reader_open(live->ring_fd, limit, &live->reader, diag);
 	return error ? error : wait_for(live, gt_event_reader_fd(live->reader), WAIT_RING, 0, diag);
@@ -269,7 +290,7 @@ static struct gt_live *live_new(const struct gt_trace_options *options)
 		return NULL;
 	live->options = options;
 	live->command = GT_SESSION_COMMAND_NONE;
-	live->ring_fd = live->processes_fd = -1;
+	live->ring_fd = live->processes_fd = live->pythons_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->pipeline = gt_pipeline_new(options);
@@ -475,7 +496,9 @@ void gt_live_close(struct gt_live *live)
 		close(*fd);
 	gt_vec_free(&live->target_fds);
 	gt_event_reader_close(live->reader);
-	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->epoll, -2}; *fd != -2; fd++)
+	for (int *fd =
+		     (int[]){live->ring_fd, live->processes_fd, live->pythons_fd, live->epoll, -2};
+	     *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	gt_signals_release(&live->signals);

@@ -58,6 +58,11 @@ const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline)
 	return pipeline->names;
 }
 
+int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd)
+{
+	return gt_enrich_find_pythons(pipeline->enrich, map_fd);
+}
+
 void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context)
 {
 	pipeline->sink = sink;

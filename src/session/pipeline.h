@@ -25,6 +25,9 @@ struct gt_event_queue *gt_pipeline_queue(struct gt_pipeline *pipeline);
 const struct gt_hash *gt_pipeline_processes(const struct gt_pipeline *pipeline);
 const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
 
+/* Enter the processes that map a Python interpreter into a BPF map. 0 or -ENOMEM. */
+int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd);
+
 /* Set the sink; before that nothing may be drained or put. */
 void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context);
 /* Put the queued events into the stream. */

@@ -109,6 +109,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.sums = options->sums,
 		.stack_copy = options->stack == GT_STACK_DWARF,
 		.kernel_arguments = options->kernel_arguments,
+		.python = host->pythons_fd >= 0,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth
 								     : GT_MAX_CALLERS,
@@ -128,8 +129,10 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	memcpy((void *)&state->skeleton->rodata->settings, &settings, sizeof(settings));
 	error = gt_load_shared_maps(state->skeleton->maps.events, state->skeleton->maps.processes,
 				    host, diag);
+	if (!error && settings.python)
+		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
 	if (error)
-		return error;
+		return gt_load_failed(error, "cuda", diag);
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
 	if (options->sums)
 		bpf_map__set_max_entries(state->skeleton->maps.sums, gt_api_count());

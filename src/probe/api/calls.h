@@ -104,6 +104,7 @@ struct gt_call_settings {
 	__s16 first_device; /* the device of a thread before it selects one */
 	__u8 stack_copy;    /* copy stacks instead of following frame pointers */
 	__u8 kernel_arguments; /* record the arguments of kernels */
+	__u8 python;           /* record Python frames with stacks */
 };
 
 /* Of one function, one per CPU: the fields of a `sums` event. */

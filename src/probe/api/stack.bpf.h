@@ -59,22 +59,30 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_CALLERS,
 			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
 			       FRAME_POINTER(regs), trampoline);
-	__u64 key = walk.hash ^ ((__u64)thread->process << 32), words = walk.count;
+	__u64 words = walk.count, number, key;
 	__u8 recorded = 1;
 
+	if (settings.python)
+		gt_python_walk(&thread->python, thread->process, thread->parent,
+			       settings.stack_depth);
+	number = settings.python && thread->python.hash ? mix(walk.hash, thread->python.hash)
+							: walk.hash;
+	key = number ^ ((__u64)thread->process << 32);
 	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
-		return walk.hash;
+		return number;
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_stack;
 	event->head.size = (STACK_HEAD_WORDS + words) * sizeof(__u64);
-	event->number = walk.hash;
+	event->number = number;
 	event->flags = walk.truncated ? GT_STACK_TRUNCATED : 0;
 	event->reserved = 0;
-	if (put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
+	if ((settings.python && thread->python.count &&
+	     put_python(&thread->python, &event->head, number)) ||
+	    put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
 		COUNT(others_lost);
 	else
 		bpf_map_update_elem(&recorded_stacks, &key, &recorded, BPF_ANY);
-	return walk.hash;
+	return number;
 }
 
 /*
@@ -98,10 +106,18 @@ static __always_inline void restore_returns(struct thread_calls *thread, __u8 *c
 static __noinline void put_memory(struct thread_calls *thread, struct call_frame *frame,
 				  struct pt_regs *regs)
 {
-	struct gt_event_memory *event =
-		bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
+	struct gt_event_memory *event;
 	__u64 stack = frame->stack_pointer, bytes = 0;
 
+	/* The reader finds the number of the stack, and pairs the two by their time. */
+	if (settings.python) {
+		gt_python_walk(&thread->python, thread->process, thread->parent,
+			       settings.stack_depth);
+		if (thread->python.count &&
+		    put_python(&thread->python, &frame->call.head, thread->python.hash))
+			COUNT(others_lost);
+	}
+	event = bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);
 	if (!event) {
 		COUNT(others_lost);
 		return;

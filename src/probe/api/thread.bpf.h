@@ -16,6 +16,7 @@
 #include "probe/api/current.bpf.h"
 #include "probe/api/shared.bpf.h"
 #include "probe/api/walk.h"
+#include "probe/python/python.bpf.h"
 #include "probe/task.bpf.h"
 
 #define MAX_CALL 8 /* a power of two */
@@ -51,8 +52,10 @@ struct thread_calls {
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
-	__u8 named; /* its process event was written */
+	__u8 named;   /* its process event was written */
+	__u32 parent; /* process id; with Python frames only */
 	struct current_state where;
+	struct python_walk python;
 	struct call_frame frames[MAX_CALL];
 	union { /* events that are built at entry */
 		struct {
@@ -93,6 +96,10 @@ static __noinline void initialise_thread(struct thread_calls *thread, struct tas
 	thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
 	thread->traced = current_passes(task, thread->process);
 	thread->named = 0;
+	thread->parent =
+		settings.python
+			? id_in_our_namespace(BPF_CORE_READ(task, group_leader, real_parent))
+			: 0;
 	thread->where.device = settings.first_device;
 	thread->where.depth = 0;
 	thread->known = 1;

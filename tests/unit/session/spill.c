@@ -105,7 +105,7 @@ TEST("the smallest queue has two pieces")
 	pass_between_threads(0);
 }
 
-TEST("where memory is short, the queue goes on with what it has")
+TEST("where memory is short, the queue works with what it has")
 {
 	gt_auto(spill) struct gt_spill *spill = gt_spill_new(8 * MIB);
 

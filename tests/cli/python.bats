@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Python callers in stacks: each CPython that is installed, 3.9 to 3.13, is tried.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+	[ "$(uname -m)" = x86_64 ] || skip "Python callers are known on x86-64 only"
+	library=$standin/libcudart.so.13
+	script=$BATS_TEST_DIRNAME/../programs/callers.py
+}
+
+# The interpreters, one of each file: those in PATH, and those of pyenv.
+interpreters() {
+	local minor path
+	for minor in 9 10 11 12 13; do
+		for path in "/usr/bin/python3.$minor" "/usr/local/bin/python3.$minor" \
+			"${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$minor".*/bin/python3; do
+			[ ! -x "$path" ] || readlink -f "$path"
+		done
+	done | sort -u
+}
+
+# The stacks of the calls in out.json as callers.py prints them, sorted.
+recorded_stacks() {
+	jq -r 'select(.name == "cudaGetDevice") | [.stack.frames[] | select(.language == "python")
+		| "\(.function | split(".") | last):\(.line)"] | join(" ")' out.json | sort
+}
+
+# trace_script PYTHON OPTION…: runs the script under gputap, which attaches before it begins.
+trace_script() {
+	local python=$1
+	shift
+	trace -p "$library" --json -o out.json "$@" -- "$python" "$script" "$library"
+	expect_status 0
+}
+
+@test "Python callers are those that the interpreter itself reports, with their lines" {
+	local tried=0 python
+	for python in $(interpreters); do
+		for method in fp dwarf; do
+			trace_script "$python" --stack "$method"
+			diff <(sort <<<"$output") <(recorded_stacks) ||
+				fail "$python with --stack $method: other callers"
+		done
+		tried=$((tried + 1))
+	done
+	((tried > 0)) || skip "no CPython 3.9 to 3.13 is installed"
+}
+
+@test "frames of the interpreter and of ctypes are not among the callers" {
+	need_command python3
+	trace_script "$(interpreters | head -n 1)" --stack dwarf
+	[ "$(jq -r 'select(.name == "cudaGetDevice") | .stack.frames[] | .module // empty' out.json |
+		grep -cE '/(libpython3|python3|_ctypes|libffi)[^/]*$')" = 0 ]
+}
+
+@test "without Python callers there are native ones only" {
+	need_command python3
+	trace_script "$(interpreters | head -n 1)" --stack fp --python off
+	[ -z "$(recorded_stacks | tr -d '\n')" ]
+}
+
+@test "a row by stack is called after the Python function" {
+	need_command python3
+	trace -p "$library" --stack fp -o calls.gtap -- "$(interpreters | head -n 1)" "$script" "$library"
+	gputap trace --from calls.gtap -v
+	expect_output_line '^ +at call \(callers\.py:[0-9]+\)$'
+	expect_output_line '^ +at .*recurse \(callers\.py:[0-9]+\)$'
+}
+
+@test "many threads have their own Python callers" {
+	need_command python3
+	cat >threads.py <<'EOF'
+import ctypes, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+device = ctypes.c_int()
+def leaf():
+    library.cudaGetDevice(ctypes.byref(device))
+def worker(number):
+    scope = {"leaf": leaf}
+    exec(f"def only_of_{number}(n):\n    return only_of_{number}(n - 1) if n else leaf()", scope)
+    for i in range(50):
+        scope[f"only_of_{number}"](number)
+threads = [threading.Thread(target=worker, args=(i,), name=str(i)) for i in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+EOF
+	trace -p "$library" --json -o out.json --stack fp -- "$(interpreters | tail -n 1)" threads.py "$library"
+	expect_status 0
+	# Of thread N: N + 1 frames of its own function, and none of another thread's.
+	jq -e -s '[.[] | select(.name == "cudaGetDevice") | [.stack.frames[].function]
+		| map(select(test("only_of_")) | ltrimstr("only_of_") | tonumber)]
+		| length == 300 and all(length == .[0] + 1 and (unique | length) == 1)' out.json >/dev/null ||
+		fail "$(recorded_stacks | sort | uniq -c)"
+}
