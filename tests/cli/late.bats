@@ -349,6 +349,19 @@ start_waiting() {
 	expect_error_line '^gputap: incomplete: '
 }
 
+@test "a run in which the kernel has dropped mappings is incomplete" {
+	start_trace --late-libs watch --json -o calls.json -- \
+		sh -c 'while [ ! -e go ]; do sleep 0.05; done; i=0
+			while [ $i -lt 2000 ]; do /bin/true; i=$((i + 1)); done; touch done'
+	kill -STOP "$tracer"
+	touch go
+	wait_for test -e done
+	kill -CONT "$tracer"
+	end_trace
+	account '.incomplete and .others_lost > 0'
+	expect_error_line '^gputap: incomplete: .*other events? lost'
+}
+
 @test "the keeper killed: gputap takes its place, and no call is missed" {
 	start_waiting
 	kill -KILL "$keeper"

@@ -15,7 +15,8 @@
 
 #include "base/vec.h"
 
-#define DATA_PAGES 32 /* a power of two: 128 KiB a CPU */
+#define MAX_RECORD 8192 /* bytes: a path, and what belongs to it */
+#define DATA_PAGES 32   /* a power of two: 128 KiB a CPU */
 
 struct buffer {
 	int fd;
@@ -23,6 +24,7 @@ struct buffer {
 	const uint8_t *data;
 	/* Positions in the ring: forks and executions are taken ahead of mappings. */
 	uint64_t tasks_start, tasks_end, mappings_end;
+	bool counts_lost; /* a read returns the number of dropped records */
 };
 
 struct known_fork {
@@ -62,6 +64,11 @@ struct fork_record {
 	uint64_t time;
 };
 
+static int open_event(struct perf_event_attr *attributes, int cpu)
+{
+	return syscall(__NR_perf_event_open, attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 static int open_buffer(struct gt_watch *watch, int cpu)
 {
 	struct perf_event_attr attributes = {
@@ -81,10 +88,16 @@ static int open_buffer(struct gt_watch *watch, int cpu)
 		.clockid = CLOCK_MONOTONIC,
 	};
 	struct epoll_event wait = {.events = EPOLLIN};
-	struct buffer buffer = {0};
+	struct buffer buffer = {.counts_lost = true};
 	void *memory;
 
-	buffer.fd = syscall(__NR_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	attributes.read_format = PERF_FORMAT_LOST;
+	buffer.fd = open_event(&attributes, cpu);
+	if (buffer.fd < 0 && errno == EINVAL) { /* before Linux 6.0 */
+		attributes.read_format = 0;
+		buffer.counts_lost = false;
+		buffer.fd = open_event(&attributes, cpu);
+	}
 	if (buffer.fd < 0)
 		return -errno;
 	memory = mmap(NULL, (DATA_PAGES + 1) * watch->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -252,11 +265,6 @@ static void take_record(struct gt_watch *watch, enum watch_pass pass,
 		if (header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC)
 			handlers->executed(handlers->context, record->pid,
 					   time_of_record(header, bytes));
-	} else if (header->type == PERF_RECORD_LOST) {
-		uint64_t lost;
-
-		memcpy(&lost, bytes + sizeof(*header) + sizeof(uint64_t), sizeof(lost));
-		watch->lost += lost;
 	} else if (header->type == PERF_RECORD_EXIT) {
 		keep_end(watch, bytes);
 	} else if (header->type == PERF_RECORD_MMAP2) {
@@ -289,6 +297,18 @@ static uint64_t take_records(struct gt_watch *watch, const struct buffer *buffer
 	return from;
 }
 
+/*
+ * PERF_RECORD_LOST comes with the next record that finds room, so not at all if there is none.
+ * Where the kernel does not count, a ring without room for the longest record has dropped one.
+ */
+static void estimate_lost(struct gt_watch *watch, const struct buffer *buffer)
+{
+	uint64_t used = buffer->mappings_end - buffer->control->data_tail;
+
+	if (!buffer->counts_lost && used + MAX_RECORD > DATA_PAGES * watch->page_size)
+		watch->lost++;
+}
+
 static uint64_t head_of(const struct buffer *buffer)
 {
 	return __atomic_load_n(&buffer->control->data_head, __ATOMIC_ACQUIRE);
@@ -305,6 +325,8 @@ void gt_watch_poll(struct gt_watch *watch, const struct gt_watch_handlers *handl
 
 	for (size_t i = 0; i < watch->count; i++)
 		watch->buffers[i].mappings_end = head_of(&watch->buffers[i]);
+	for (size_t i = 0; i < watch->count; i++)
+		estimate_lost(watch, &watch->buffers[i]);
 	for (size_t i = 0; i < watch->count; i++) {
 		struct buffer *buffer = &watch->buffers[i];
 
@@ -331,7 +353,16 @@ void gt_watch_poll(struct gt_watch *watch, const struct gt_watch_handlers *handl
 
 uint64_t gt_watch_lost(const struct gt_watch *watch)
 {
-	return watch->lost;
+	uint64_t lost = watch->lost;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		uint64_t values[2]; /* of the event, lost */
+
+		if (watch->buffers[i].counts_lost &&
+		    read(watch->buffers[i].fd, values, sizeof(values)) == sizeof(values))
+			lost += values[1];
+	}
+	return lost;
 }
 
 int gt_watch_fd(const struct gt_watch *watch)
