@@ -219,6 +219,7 @@ tool() {
 @test "blocktime has the registers of a kernel that is compiled for the device, not of its patched form" {
 	local registers
 	need_command nvcc
+	cd "$BATS_TEST_TMPDIR"
 	nvcc -std=c++17 -cudart shared -gencode arch=compute_90,code='[sm_90,compute_90]' \
 		-maxrregcount 40 -Xptxas -v -o matmul "$root/examples/matmul.cu" >log 2>&1
 	registers=$(sed -n 's/.* Used \([0-9]*\) registers.*/\1/p' log | sort -n | tail -n 1)
