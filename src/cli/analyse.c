@@ -25,6 +25,7 @@ struct analysis_run {
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
 	uint64_t now;                 /* of the last event */
 	uint64_t problems;            /* at the end */
+	uint64_t start;               /* of the tracing; 0: that of the capture */
 	uint64_t next;                /* when the next interval ends; 0: not known yet */
 	int signals;                  /* readable when SIGUSR1 came */
 };
@@ -48,7 +49,9 @@ static int check_interval(struct analysis_run *analyse, uint64_t now)
 	if (!interval || !analyse->names)
 		return 0;
 	if (!analyse->next)
-		analyse->next = gt_names_start_time(analyse->names) + interval;
+		analyse->next =
+			(analyse->start ? analyse->start : gt_names_start_time(analyse->names)) +
+			interval;
 	if (now < analyse->next)
 		return 0;
 	error = print_report(analyse, analyse->next, false);
@@ -115,6 +118,9 @@ static int open_report(void *opaque, struct gt_diag *diag)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
+	/* --duration counts from here on, too. */
+	if (!analyse->how.captured)
+		analyse->start = gt_clock_monotonic();
 	analyse->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return 0;
 }

@@ -80,7 +80,7 @@ expect_account() {
 	expect_error "gputap: no comparison in 'duration', use one such as 'duration>1ms' (operators: < <= == != >= >)"
 	trace --when 'size>4' -- true
 	expect_status 2
-	expect_error "gputap: unknown field 'size' (one of: duration, result, depth)"
+	expect_error "gputap: unknown field 'size' (one of: duration, result, depth, tid)"
 	trace --when 'duration>soon' -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'soon' for duration, use one such as '1ms'"
@@ -300,4 +300,22 @@ expect_tables_with_container() {
 	gputap trace --help
 	output=$(tr -s ' \n' ' ' <<<"$output")
 	[[ $output == *"Calls traced by default: "*"'gputap list --functions' lists them, -f '*' traces all."* ]]
+}
+
+@test "--when compares results with the names of errors, and threads" {
+	trace -c --when 'result!=Success' -- "$callback" nested 2
+	expect_no_error_line 'cudaMalloc$'
+	trace -c --when 'result==cudaSuccess' -- "$callback" nested 2
+	expect_error_line '^ *2 +0 .*cudaMalloc$'
+	trace --when 'result==OUT_OF_MEMORY && tid>0' -- "$callback" nested 2
+	expect_no_error_line 'cudaMalloc'
+	trace --when 'result==NoSuchError' -- true
+	expect_status 2
+	expect_error "gputap: invalid value 'NoSuchError' for result, use one such as '2'"
+	trace -o run.gtap -- "$calls" --threads 2 4
+	tid=$(gputap trace --json --from run.gtap && jq -r 'select(.name) | .tid' <<<"$output" | head -n 1)
+	gputap trace --from run.gtap --json --when "tid==$tid"
+	[ "$(jq -r 'select(.name) | .tid' <<<"$output" | sort -u)" = "$tid" ]
+	trace -c --when 'tid==1' -- "$calls" 4
+	expect_no_error_line 'cudaGetDevice$'
 }

@@ -78,6 +78,7 @@ static __always_inline struct call_frame *push_frame(struct thread_calls *thread
 	thread->depth++;
 	frame->stack_pointer = STACK_POINTER(regs);
 	frame->call.head.time = now;
+	frame->call.head.thread = thread->thread;
 	frame->call.function = cookie;
 	frame->call.depth = outer;
 	frame->call.state = outer ? GT_CALL_NESTED : 0;
@@ -108,7 +109,6 @@ static __always_inline void begin_record(struct thread_calls *thread, struct cal
 	__u64 flags = cookie >> 48;
 
 	call->head.process = thread->process;
-	call->head.thread = thread->thread;
 	call->head.kind = GT_EVENT_entry;
 	call->head.clock = GT_CLOCK_MONOTONIC;
 	put_current(&thread->where, call, flags & GT_COOKIE_RUNTIME);
@@ -232,6 +232,7 @@ static __always_inline bool holds(const volatile struct gt_condition *condition,
 {
 	__u64 value = condition->field == GT_CONDITION_DURATION ? call->duration
 		      : condition->field == GT_CONDITION_RESULT ? result
+		      : condition->field == GT_CONDITION_THREAD ? call->head.thread
 								: call->depth;
 
 	return gt_condition_holds(condition->compare, value, condition->value);

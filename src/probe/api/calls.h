@@ -65,6 +65,7 @@ enum gt_condition_field {
 	GT_CONDITION_DURATION, /* ns */
 	GT_CONDITION_RESULT,
 	GT_CONDITION_DEPTH,
+	GT_CONDITION_THREAD,
 };
 
 struct gt_condition {

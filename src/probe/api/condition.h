@@ -10,8 +10,8 @@
 
 /*
  * Parse up to GT_MAX_CONDITIONS comparisons joined by "&&". Fields: duration (with a unit; ns
- * without one), result (a number), depth (of nested calls). Operators: < <= == = != >= >.
- * -EINVAL with a diag of stage "when" that names the part that is wrong.
+ * without one), result (a number or the name of an error), depth (of nested calls), tid. Operators:
+ * < <= == = != >= >. -EINVAL with a diag of stage "when" that names the part that is wrong.
  */
 int gt_conditions_parse(const char *text, struct gt_condition conditions[GT_MAX_CONDITIONS],
 			__u32 *ret_count, struct gt_diag *diag);
