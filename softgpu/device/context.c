@@ -102,12 +102,12 @@ static CUstream stream_at(CUcontext context, size_t index)
 	return stream;
 }
 
-static void join_streams(CUcontext context)
+static void join_work(CUcontext context, struct sg_operation *(*find_tail)(CUstream stream))
 {
 	CUstream stream;
 
 	for (size_t i = 0; (stream = stream_at(context, i)); i++) {
-		struct sg_operation *tail = sg_stream_tail(stream);
+		struct sg_operation *tail = find_tail(stream);
 
 		if (tail) {
 			sg_operation_join(tail);
@@ -115,6 +115,11 @@ static void join_streams(CUcontext context)
 		}
 		sg_stream_unreference(stream);
 	}
+}
+
+static void join_streams(CUcontext context)
+{
+	join_work(context, sg_stream_tail);
 }
 
 /* Free everything that was created in the context, which no other thread uses any more. */
@@ -264,6 +269,28 @@ bool sg_operations_end(struct sg_operations *operations)
 	}
 	gt_vec_free(&operations->list);
 	return true;
+}
+
+/* Whether kernels of a context may access an allocation. */
+static bool can_access(CUcontext context, const struct sg_allocation *allocation)
+{
+	return allocation->kind != SG_MEMORY_DEVICE || !allocation->context ||
+	       allocation->context == context ||
+	       (context->device != allocation->device && context->peers & 1u << allocation->device);
+}
+
+void sg_contexts_join_users(uint64_t address)
+{
+	struct sg_allocation allocation;
+	CUcontext context;
+
+	if (!sg_memory_find(address, &allocation)) {
+		sg_contexts_join();
+		return;
+	}
+	for (size_t i = 0; (context = context_at(i)); i++)
+		join_work(context, can_access(context, &allocation) ? sg_stream_tail
+								    : sg_stream_tail_of_copies);
 }
 
 /* ---- primary contexts ------------------------------------------------------------------ */

@@ -74,6 +74,12 @@ CUresult sg_context_synchronize(CUcontext context);
 
 /* Wait for all work in all contexts, each of which may use any memory. */
 void sg_contexts_join(void);
+/*
+ * Wait for all work that may use the memory at an address. Device memory of one context is reached
+ * by the kernels of this context and of its peers, and by copies in all contexts; other memory by
+ * everything. So a kernel of another context that runs for ever does not hold up cuMemFree.
+ */
+void sg_contexts_join_users(uint64_t address);
 
 /* References to operations. */
 struct sg_operations {

@@ -127,6 +127,7 @@ static struct sg_operation *take_operation_locked(CUstream stream)
 		stream->last = &stream->first;
 	operation->next = NULL;
 	stream->running = true;
+	stream->running_kind = operation->work.kind;
 	return operation;
 }
 
@@ -401,6 +402,7 @@ static CUresult put_operation(CUstream stream, struct sg_operation *operation, b
 	set_tail(stream, operation);
 	if (*ret_run) {
 		stream->running = true;
+		stream->running_kind = operation->work.kind;
 	} else {
 		*stream->last = sg_operation_reference(operation);
 		stream->last = &operation->next;
@@ -466,6 +468,29 @@ struct sg_operation *sg_stream_tail(CUstream stream)
 
 	pthread_mutex_lock(&stream->context->lock);
 	tail = sg_operation_reference(stream->tail);
+	pthread_mutex_unlock(&stream->context->lock);
+	return tail;
+}
+
+/* Whether such work accesses only what its context's kernels can, or no memory of devices. */
+static bool stays_in_context(enum sg_work_kind kind)
+{
+	return kind == SG_WORK_KERNEL || kind == SG_WORK_HOST || kind == SG_WORK_EMPTY ||
+	       kind == SG_WORK_RECORD || kind == SG_WORK_WAIT || kind == SG_WORK_SIGNAL ||
+	       kind == SG_WORK_AWAIT;
+}
+
+struct sg_operation *sg_stream_tail_of_copies(CUstream stream)
+{
+	struct sg_operation *tail = NULL;
+	bool copies;
+
+	pthread_mutex_lock(&stream->context->lock);
+	copies = stream->running && !stays_in_context(stream->running_kind);
+	for (struct sg_operation *next = stream->first; next && !copies; next = next->next)
+		copies = !stays_in_context(next->work.kind);
+	if (copies)
+		tail = sg_operation_reference(stream->tail);
 	pthread_mutex_unlock(&stream->context->lock);
 	return tail;
 }

@@ -54,6 +54,7 @@ struct CUstream_st {
 	struct sg_operation *first, **last; /* the queue */
 	struct sg_operation *tail;          /* the last one submitted; a reference, or NULL */
 	bool running;                       /* an operation has left the queue and is not done */
+	enum sg_work_kind running_kind;     /* its kind */
 	bool has_thread;
 	bool closing; /* no more work will come */
 	pthread_cond_t wake;
@@ -116,6 +117,11 @@ CUresult sg_stream_submit(CUstream stream, struct sg_work *work, bool wait);
 
 /* Return a reference to the last submitted operation; NULL: none. */
 struct sg_operation *sg_stream_tail(CUstream stream);
+/*
+ * The same, NULL also if all unfinished operations are kernels, host functions or events: none
+ * copies or sets memory that kernels of the context cannot access.
+ */
+struct sg_operation *sg_stream_tail_of_copies(CUstream stream);
 /* Wait until everything submitted so far is done. */
 CUresult sg_stream_synchronize(CUstream stream);
 /* CUDA_SUCCESS, CUDA_ERROR_NOT_READY, or the context's error. */

@@ -119,7 +119,7 @@ static CUresult free_memory(uint64_t address, unsigned int kinds)
 
 	if (result)
 		return result;
-	sg_contexts_join();
+	sg_contexts_join_users(address);
 	result = sg_memory_free(address, kinds, &gone);
 	if (result && kinds & 1u << SG_MEMORY_POOL)
 		result = sg_memory_set_live(address, false, &gone);

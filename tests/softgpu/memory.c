@@ -439,6 +439,42 @@ TEST("freeing memory waits for the work of every context")
 	end(&driver);
 }
 
+/* Frees memory while a host function, as a kernel may, holds up a stream of another context. */
+static void free_beside(struct driver *driver, CUcontext other, void *host)
+{
+	struct gate gate = {0};
+	CUdeviceptr memory;
+	CUstream stream;
+	pthread_t thread;
+
+	CHECK_OK(cuCtxSetCurrent(driver->context));
+	CHECK_OK(cuMemAlloc(&memory, 4096));
+	CHECK_OK(cuCtxSetCurrent(other));
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuLaunchHostFunc(stream, pass_gate, &gate));
+	CHECK_OK(cuCtxSetCurrent(driver->context));
+	CHECK_OK(cuMemFree(memory));
+	CHECK(!atomic_load(&gate.open));
+	/* Host memory is reached from every context. */
+	CHECK(!pthread_create(&thread, NULL, open_gate_later, &gate));
+	CHECK_OK(cuMemFreeHost(host));
+	CHECK(atomic_load(&gate.open));
+	pthread_join(thread, NULL);
+}
+
+TEST("freeing memory does not wait for kernels of contexts that cannot reach it")
+{
+	struct driver driver = begin();
+	CUcontext other;
+	void *host;
+
+	CHECK_OK(cuMemAllocHost(&host, 4096));
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 0));
+	free_beside(&driver, other, host);
+	CHECK_OK(cuCtxDestroy(other));
+	end(&driver);
+}
+
 TEST("memory can be freed without a current context")
 {
 	struct driver driver = begin();
