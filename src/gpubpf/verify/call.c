@@ -340,7 +340,8 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 	case GT_ARG_STRING:
 		return check_string_argument(verifier, regno);
 	case GT_ARG_COUNT:
-		return value->type == GT_REG_SCALAR ? 0 : reject_type(verifier, regno, "scalar");
+		return value->type == GT_REG_SCALAR ? check_scalar_leak(verifier, regno)
+						    : reject_type(verifier, regno, "scalar");
 	case GT_ARG_FUNCTION:
 		return value->type == GT_REG_FUNCTION ? 0 : reject_type(verifier, regno, "func");
 	case GT_ARG_STACK_OR_NULL:
