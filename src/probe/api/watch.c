@@ -16,7 +16,7 @@
 #include "base/vec.h"
 
 #define MAX_RECORD 8192 /* bytes: a path, and what belongs to it */
-#define DATA_PAGES 32   /* a power of two: 128 KiB a CPU */
+#define DATA_PAGES 64   /* a power of two: 256 KiB a CPU */
 
 struct buffer {
 	int fd;
