@@ -25,6 +25,8 @@ struct gt_host_call_service {
 	struct gt_host_calls *calls;
 	pthread_t thread;
 	bool stopped;
+	pthread_mutex_t mutex; /* the maps */
+	uint32_t readers;      /* that wait for it; a mutex is not fair */
 };
 
 /* Let the other thread of the processor's core run. */
@@ -48,6 +50,33 @@ static void wait_for_calls(uint64_t idle)
 		nanosleep(&pause, NULL);
 }
 
+/* Serve a round of calls. How many there were. */
+static uint32_t serve_round(struct gt_host_call_service *service)
+{
+	uint32_t count;
+
+	while (__atomic_load_n(&service->readers, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pthread_mutex_lock(&service->mutex);
+	count = gt_host_calls_serve(service->calls);
+	pthread_mutex_unlock(&service->mutex);
+	return count;
+}
+
+void gt_host_call_service_copy(struct gt_host_call_service *service, const void *map, size_t size,
+			       void *copy)
+{
+	if (!service) {
+		memcpy(copy, map, size);
+		return;
+	}
+	__atomic_fetch_add(&service->readers, 1, __ATOMIC_ACQ_REL);
+	pthread_mutex_lock(&service->mutex);
+	memcpy(copy, map, size);
+	pthread_mutex_unlock(&service->mutex);
+	__atomic_fetch_sub(&service->readers, 1, __ATOMIC_ACQ_REL);
+}
+
 static void *serve_until_stopped(void *context)
 {
 	struct gt_host_call_service *service = context;
@@ -57,7 +86,7 @@ static void *serve_until_stopped(void *context)
 	prctl(PR_SET_TIMERSLACK, 1000);
 	while (!__atomic_load_n(&service->stopped, __ATOMIC_ACQUIRE)) {
 		now = gt_clock_monotonic();
-		if (gt_host_calls_serve(service->calls))
+		if (serve_round(service))
 			last = now;
 		else
 			wait_for_calls(now - last);
@@ -92,6 +121,7 @@ int gt_host_call_service_start(struct gt_host_calls *calls,
 	if (!service)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	service->calls = calls;
+	pthread_mutex_init(&service->mutex, NULL);
 	/* Before the first kernel runs. */
 	gt_host_calls_serve(calls);
 	error = start_thread(service);
@@ -112,5 +142,6 @@ void gt_host_call_service_stop(struct gt_host_call_service *service)
 	__atomic_store_n(&service->stopped, true, __ATOMIC_RELEASE);
 	pthread_join(service->thread, NULL);
 	gt_host_calls_end(service->calls);
+	pthread_mutex_destroy(&service->mutex);
 	free(service);
 }

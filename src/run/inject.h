@@ -189,7 +189,7 @@ uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept
 
 /* Whether programs use a map; it is one of the object. */
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map);
-/* The map as it is now; `grid` is valid until the next view of this map. */
+/* The map as it is now; `grid`, and `memory` on the host, are valid until its next view. */
 struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map);
 /* The next record of a ring: as gt_ring_reader_next. */
 int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,

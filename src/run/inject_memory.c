@@ -314,7 +314,7 @@ struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map)
 
 	return (struct gt_bpf_map_view){
 		.map = map_of(inject, map),
-		.memory = on_host ? inject->host_calls.maps[map]
+		.memory = on_host ? gt_inject_calls_read(inject, map)
 				  : inject->memory.data + inject->memory.offsets[map],
 		.copies = inject->memory.copies[map],
 		.grid = shape ? NULL : grid,

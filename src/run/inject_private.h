@@ -41,6 +41,7 @@ struct gt_inject_program {
 /* Maps on the host, by map, or NULL: none. The area of calls is at `offset` in the memory. */
 struct gt_inject_calls {
 	void **maps;
+	void **copies; /* of these maps, for views */
 	size_t offset;
 	struct gt_host_calls calls;
 	struct gt_host_call_service *service;
@@ -118,6 +119,8 @@ bool gt_inject_memory_send(const struct gt_inject *inject, int socket);
 int gt_inject_calls_plan(struct gt_inject *inject, uint32_t number, struct gt_diag *diag);
 int gt_inject_calls_start(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_calls_stop(struct gt_inject *inject);
+/* Copy a map on the host while no call changes it. Valid until the next copy. */
+const void *gt_inject_calls_read(struct gt_inject *inject, uint32_t number);
 
 /* inject_control.c: create the socket of 'gputap probe'. 0 or -Exxx; close after errors, too. */
 int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);
