@@ -98,6 +98,33 @@ TEST("without a match, PTX that was reported is loaded where the device executes
 	close(image);
 }
 
+TEST("PTX that was reported is loaded again and again where programs match and have no site")
+{
+	auto_collector collector = {0};
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+	struct gt_agent_reply reply;
+	size_t size;
+	gt_autofree char *cubin = make_reported(KERNEL, &report, &size);
+	int socket, file, image = file_of(cubin, size);
+
+	if (!collector_open(&collector))
+		return;
+	/* The kernel has no atomic operation. */
+	for (uint32_t i = 0; i < collector.programs.count; i++)
+		collector.programs.programs[i].section.kind = GT_KIND_ATOMIC;
+	CHECK(send_report(&collector, &report, report.length) == GT_AGENT_ORIGINAL);
+	gt_inject_recover_always(collector.inject, true);
+	for (int cached = 0; cached < 3; cached++) {
+		CHECK(ask(&collector, image_request(size), image, &reply, &file, &socket) ==
+		      GT_AGENT_WHOLE);
+		CHECK(file >= 0 && reply.flags & GT_AGENT_UNPATCHED);
+		CHECK(collector.last.cached == !!cached && !collector.last.found);
+		close(socket);
+		close(file);
+	}
+	close(image);
+}
+
 TEST("malformed reports about cubins are answered and forgotten")
 {
 	auto_collector collector = {0};
