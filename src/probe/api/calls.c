@@ -335,14 +335,25 @@ static struct gt_late_probes attach_late_file(void *context, const char *path, c
 		    : (struct gt_late_probes){0};
 }
 
+/* "process 4711"; the kernel has no number here for one of another PID namespace: 0. */
+static const char *put_process(struct gt_strbuf *text, pid_t process)
+{
+	if (process)
+		gt_strbuf_printf(text, "process %d", (int)process);
+	else
+		gt_strbuf_puts(text, "a process outside of gputap's PID namespace");
+	return gt_strbuf_string(text);
+}
+
 static void record_gap(void *context, pid_t process, const char *name, uint64_t start, uint64_t end)
 {
 	struct call_source *state = context;
+	gt_auto_strbuf who = GT_STRBUF_INIT;
 
 	gt_event_queue_note(state->host->events,
-			    "%s was mapped by process %d %.1f ms before its probes were "
-			    "attached: calls in between are missing",
-			    name, process, (end - start) / 1e6);
+			    "%s was mapped by %s %.1f ms before its probes were attached: calls "
+			    "in between are missing",
+			    name, put_process(&who, process), (end - start) / 1e6);
 	gt_gap_emit(state->host, GT_GAP_MAPPED, process, name, start, end);
 }
 
@@ -350,11 +361,12 @@ static void record_unreachable(void *context, pid_t process, const char *name, u
 			       int error)
 {
 	struct call_source *state = context;
+	gt_auto_strbuf who = GT_STRBUF_INIT;
 
 	gt_event_queue_note(
-		state->host->events,
-		"%s, mapped by process %d, cannot be reached: its calls are missing%s", name,
-		process, error == -EACCES ? "; run gputap as root or give it CAP_SYS_PTRACE" : "");
+		state->host->events, "%s, mapped by %s, cannot be reached: its calls are missing%s",
+		name, put_process(&who, process),
+		error == -EACCES ? "; run gputap as root or give it CAP_SYS_PTRACE" : "");
 	gt_gap_emit(state->host, GT_GAP_UNATTACHED, process, name, time, 0);
 }
 

@@ -41,14 +41,6 @@ void gt_traced_files_free(struct gt_traced_files *files)
 	gt_hash_free(files->others);
 }
 
-bool gt_traced_files_have_runtime(const struct gt_traced_files *files)
-{
-	gt_vec_each (file, &files->found)
-		if (gt_traced_file_is_runtime(file) && !file->guessed)
-			return true;
-	return false;
-}
-
 static struct gt_traced_file *find_in_list(const struct gt_traced_files *files,
 					   const struct stat *status)
 {
@@ -170,17 +162,14 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, con
 {
 	const char *library = gt_api_library_of(base_name(name));
 	gt_auto(elf) struct gt_elf *elf = NULL;
-	struct gt_traced_file *known;
 	struct stat status;
 	bool above;
 	int error;
 
 	if (stat(path, &status) < 0)
 		return gt_diag(diag, -errno, "find", path, "%s", strerror(errno));
-	known = find_in_list(files, &status);
-	if (known)
-		known->guessed = false;
-	if (known || (!library && !inside) || is_known_other(files, &status, inside))
+	if (find_in_list(files, &status) || (!library && !inside) ||
+	    is_known_other(files, &status, inside))
 		return 0;
 	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
 	if (above && !(files->groups & gt_api_group_bit(library)))
@@ -317,8 +306,6 @@ static int find_in_all_processes(struct gt_traced_files *files, const struct gt_
 static int find_dlopened_libraries(struct gt_traced_files *files, const struct gt_loader *loader,
 				   const char *from)
 {
-	size_t sure = files->found.count;
-
 	for (size_t i = 0; i < gt_countof(dlopened_libraries); i++) {
 		gt_autofree char *path = NULL;
 		int error;
@@ -329,8 +316,6 @@ static int find_dlopened_libraries(struct gt_traced_files *files, const struct g
 		if (error < 0)
 			return error;
 	}
-	while (sure < files->found.count)
-		files->found.items[sure++].guessed = true;
 	return 0;
 }
 

@@ -25,7 +25,6 @@ struct gt_traced_file {
 	uint64_t device; /* identity */
 	uint64_t inode;
 	const char *library; /* of its functions: "cudart" (the runtime API), "cuda", "cublas", … */
-	bool guessed;        /* the target has not loaded it so far */
 	bool is_program;     /* executed, and run by a loader */
 	uint64_t attached_at; /* CLOCK_MONOTONIC, ns; 0: no probes */
 };
@@ -58,7 +57,7 @@ void gt_traced_files_free(struct gt_traced_files *files);
 
 /*
  * Examine one file, and add it if it has functions of an API. 1 if it was added, 0 if it has none
- * or was added before (then it is no longer guessed), -Exxx if it is unreadable or not ELF. A file
+ * or was added before, -Exxx if it is unreadable or not ELF. A file
  * whose `name` (a path) is not that of a library of the API tables is only searched if `inside` is
  * set.
  */
@@ -82,6 +81,3 @@ int gt_traced_files_find(struct gt_traced_files *files, const struct gt_target *
  * above.
  */
 int gt_traced_files_find_in_process(struct gt_traced_files *files, pid_t pid, struct gt_diag *diag);
-
-/* Whether there is a runtime that the target certainly uses. */
-bool gt_traced_files_have_runtime(const struct gt_traced_files *files);
