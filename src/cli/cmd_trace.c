@@ -306,6 +306,7 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 		return status;
 	given->target.trace.entries = has_entries(given);
 	given->target.trace.sums = needs_only_sums(given);
+	given->target.trace.capture = gt_target_makes_capture(&given->target);
 	return given->inject ? trace_with_programs(&trace, &run, given)
 			     : gt_target_run(&given->target.trace, &run);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/kinds.h"
+#include "names/kept.h"
 #include "names/private.h"
 
 struct known_name *gt_name_new(const char *text, size_t length)
@@ -181,6 +182,22 @@ static int learn_handle(struct gt_names *names, const struct gt_event *event)
 	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(name, length));
 }
 
+/* The first one of an address stays: others may refer to its texts. */
+static int learn_location(struct gt_names *names, const struct gt_event_location *event)
+{
+	struct names_key key = {event->head.process, event->address};
+	struct gt_kept_location *kept;
+	int error;
+
+	if (gt_hash_get(names->kept, &key, sizeof(key)))
+		return 0;
+	kept = gt_kept_location_new(event);
+	error = kept ? gt_hash_set(names->kept, &key, sizeof(key), kept) : -ENOMEM;
+	if (error)
+		gt_kept_location_free(kept);
+	return error;
+}
+
 /* The row is found by the name, since the number may be another version's. */
 static int learn_function(struct gt_names *names, const struct gt_event *event)
 {
@@ -226,6 +243,10 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	case GT_EVENT_code:
 	case GT_EVENT_python:
 		return gt_python_names_take(names->python, event);
+	case GT_EVENT_location:
+		return learn_location(names, (const void *)event);
+	case GT_EVENT_resources:
+		return gt_kept_resources_add((const void *)event, names->parameters);
 	case GT_EVENT_command:
 		return learn_command(names, event);
 	case GT_EVENT_cgroup:

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "names/names.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "names/kept.h"
 #include "names/private.h"
 
 struct gt_names *gt_names_new(void)
@@ -21,6 +23,7 @@ struct gt_names *gt_names_new(void)
 	names->stacks = gt_hash_new();
 	names->merged = gt_hash_new();
 	names->python = gt_python_names_new();
+	names->kept = gt_hash_new();
 	names->given = gt_hash_new();
 	names->arguments = gt_hash_new();
 	names->files = gt_hash_new();
@@ -33,8 +36,9 @@ struct gt_names *gt_names_new(void)
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
 	    !names->cgroups || !names->devices || !names->kernels || !names->stacks ||
-	    !names->merged || !names->python || !names->given || !names->arguments ||
-	    !names->symbols || !names->lines || !names->files || !names->parameters) {
+	    !names->merged || !names->python || !names->kept || !names->given ||
+	    !names->arguments || !names->symbols || !names->lines || !names->files ||
+	    !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -57,6 +61,8 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->stacks, free);
 	gt_hash_free_with(names->merged, free);
 	gt_python_names_free(names->python);
+	gt_perf_maps_free(names->perf_maps);
+	gt_hash_free_with(names->kept, gt_kept_location_free);
 	gt_hash_free_with(names->given, free);
 	gt_hash_free_with(names->arguments, free);
 	gt_symbolizer_free(names->symbols);
@@ -65,6 +71,12 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->files, free);
 	gt_parameters_free(names->parameters);
 	free(names);
+}
+
+int gt_names_read_perf_maps(struct gt_names *names)
+{
+	names->perf_maps = gt_perf_maps_new();
+	return names->perf_maps ? 0 : -ENOMEM;
 }
 
 static const char *text_of(const struct gt_hash *map, __u64 number)
@@ -158,7 +170,8 @@ static const struct known_stack *merge_python(const struct gt_names *names,
 	for (size_t i = 0; i < native->count; i++) {
 		struct gt_location location;
 
-		gt_symbolize(names->lines, key->process, native->addresses[i], true, &location);
+		gt_names_location(names, (__u32)key->process, native->addresses[i], true,
+				  &location);
 		relations[i] = gt_python_relation_of(&location);
 	}
 	addresses = gt_python_merge(names->python, key->process, key->number, native->addresses,
@@ -207,10 +220,18 @@ bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __
 void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
 		       struct gt_location *ret_location)
 {
-	if (gt_python_is_frame(address))
+	const struct names_key key = {process, address};
+	const struct gt_kept_location *kept =
+		is_return ? gt_hash_get(names->kept, &key, sizeof(key)) : NULL;
+
+	if (kept)
+		*ret_location = kept->location;
+	else if (gt_python_is_frame(address))
 		gt_python_location(names->python, address, ret_location);
 	else
 		gt_symbolize(names->lines, process, address, is_return, ret_location);
+	if (!ret_location->path && names->perf_maps)
+		gt_perf_maps_find(names->perf_maps, process, address, is_return, ret_location);
 }
 
 const char *gt_names_library(const struct gt_names *names, __u32 library)

@@ -24,6 +24,12 @@ struct gt_names *gt_names_new(void);
 void gt_names_free(struct gt_names *names);
 GT_DEFINE_AUTO(names, struct gt_names, gt_names_free)
 
+/*
+ * Look also into /tmp/perf-PID.map for functions that processes compile: where the processes are
+ * those of this machine, now. 0 or -ENOMEM.
+ */
+int gt_names_read_perf_maps(struct gt_names *names);
+
 /* Learn from an event; call it with each, before any look-up. 0 or -ENOMEM. */
 int gt_names_take(struct gt_names *names, const struct gt_event *event);
 

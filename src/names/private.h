@@ -12,6 +12,7 @@
 #include "names/container.h"
 #include "names/devices.h"
 #include "names/names.h"
+#include "names/perf_map.h"
 #include "names/python.h"
 
 struct known_name {
@@ -81,6 +82,8 @@ struct gt_names {
 	struct gt_hash *stacks;  /* struct names_key -> struct known_stack */
 	struct gt_hash *merged;  /* the same, with Python frames; made when they are asked for */
 	struct gt_python_names *python;
+	struct gt_perf_maps *perf_maps;
+	struct gt_hash *kept;      /* struct names_key, of an address -> struct gt_kept_location */
 	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct known_string */
 	struct gt_hash *arguments; /* thread -> struct launch_values */
 	struct gt_hash *files;     /* path of a mapped file -> it again; "" once it was read */

@@ -107,6 +107,7 @@ struct gt_trace_options {
 	size_t process_count;
 	bool entries;  /* write entry events, for live text */
 	bool failures; /* also calls of unselected functions, if they return an error */
+	bool capture;  /* the events are stored, and may be analysed elsewhere */
 	bool sums;     /* calls are wanted as sums by function only (`sums` events) */
 	const struct gt_companion *companion; /* session/companion.h; NULL: none. Not owned. */
 };

@@ -4,11 +4,14 @@
 
 #include "event/kinds.h"
 #include "session/enrich.h"
+#include "session/keep.h"
 
 struct gt_pipeline {
 	const struct gt_trace_options *options;
 	struct gt_event_queue queue;
 	struct gt_enrich *enrich;
+	struct gt_keep *keep; /* NULL: files are at hand when the events are analysed */
+	struct gt_event_queue kept;
 	struct gt_names *names;
 	gt_event_sink sink;
 	void *context;
@@ -30,7 +33,12 @@ struct gt_pipeline *gt_pipeline_new(const struct gt_trace_options *options)
 		.stack_depth = options->stack == GT_STACK_DWARF ? options->stack_depth : 0,
 		.cgroups = options->cgroups,
 	});
-	return pipeline->names && pipeline->enrich ? gt_take(pipeline) : NULL;
+	if (options->capture)
+		pipeline->keep = gt_keep_new();
+	if (!pipeline->names || gt_names_read_perf_maps(pipeline->names) || !pipeline->enrich ||
+	    (options->capture && !pipeline->keep))
+		return NULL;
+	return gt_take(pipeline);
 }
 
 void gt_pipeline_free(struct gt_pipeline *pipeline)
@@ -38,6 +46,8 @@ void gt_pipeline_free(struct gt_pipeline *pipeline)
 	if (!pipeline)
 		return;
 	gt_event_queue_clear(&pipeline->queue);
+	gt_event_queue_clear(&pipeline->kept);
+	gt_keep_free(pipeline->keep);
 	gt_enrich_free(pipeline->enrich);
 	gt_names_free(pipeline->names);
 	free(pipeline);
@@ -92,6 +102,20 @@ bool gt_pipeline_is_done(const struct gt_pipeline *pipeline)
 	return pipeline->result || has_enough_calls(pipeline);
 }
 
+/* → sink. What is kept about an event precedes it. */
+static int sink_event(struct gt_pipeline *pipeline, const struct gt_event *event)
+{
+	int error = 0;
+
+	if (pipeline->keep)
+		gt_keep_take(pipeline->keep, pipeline->names, event, &pipeline->kept);
+	gt_vec_each (kept, &pipeline->kept.events)
+		if (!error)
+			error = pipeline->sink(pipeline->context, pipeline->names, *kept);
+	gt_event_queue_clear(&pipeline->kept);
+	return error ? error : pipeline->sink(pipeline->context, pipeline->names, event);
+}
+
 /* names → sink */
 static void deliver_event(struct gt_pipeline *pipeline, const struct gt_event *event)
 {
@@ -102,7 +126,7 @@ static void deliver_event(struct gt_pipeline *pipeline, const struct gt_event *e
 		return;
 	error = gt_names_take(pipeline->names, event);
 	if (!error)
-		error = pipeline->sink(pipeline->context, pipeline->names, event);
+		error = sink_event(pipeline, event);
 	gt_pipeline_fail(pipeline, error);
 }
 
@@ -172,7 +196,7 @@ void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *co
 
 	gt_pipeline_drain(pipeline);
 	account.head.time = gt_clock_monotonic();
-	account.others_lost =
-		counts->others_lost + pipeline->queue.lost + gt_enrich_lost(pipeline->enrich);
+	account.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
+			      gt_enrich_lost(pipeline->enrich);
 	deliver_event(pipeline, &account.head);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The path of every event of a live session: queue or ring → enrich → names → sink. Events from
- * user space (sources, the session itself) are queued, and put into the stream by a drain.
+ * The path of every event of a live session: queue or ring → enrich → names → keep → sink. Events
+ * from user space (sources, the session itself) are queued, and put into the stream by a drain.
  */
 #pragma once
 

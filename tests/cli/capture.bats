@@ -208,3 +208,23 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_status 2
 	expect_error "gputap: --uid cannot be applied to a capture (--from) (try 'gputap trace --help')"
 }
+
+@test "a capture has what its reports need: the programs may be gone" {
+	local report
+	mkdir there
+	cp "$build/examples/leak" there/
+	unset LD_LIBRARY_PATH
+	gputap trace --stack fp --kernel-args -o run.gtap -- there/leak
+	for report in "leaks --by stack -v" "kernels -v" "errors" "trace -v"; do
+		# shellcheck disable=SC2086 # several words
+		gputap $report --from run.gtap
+		printf '%s\n' "$output" >"before.${report%% *}"
+	done
+	grep -qE 'leak\.(cu|cpp|c):[0-9]+' before.leaks || fail "no source line: $(cat before.leaks)"
+	rm -r there
+	for report in "leaks --by stack -v" "kernels -v" "errors" "trace -v"; do
+		# shellcheck disable=SC2086 # several words
+		gputap $report --from run.gtap
+		diff "before.${report%% *}" <(printf '%s\n' "$output") || fail "$report differs"
+	done
+}

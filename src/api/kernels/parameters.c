@@ -456,6 +456,46 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 	return error ? gt_diag(diag, error, "kernels", path, "%s", strerror(-error)) : 0;
 }
 
+static int copy_parameters(struct named_kernel *copy, const struct gt_kernel *kernel)
+{
+	for (size_t i = 0; i < kernel->parameter_count; i++) {
+		struct gt_parameter parameter = kernel->parameters[i];
+
+		if (parameter.type) {
+			parameter.type = strdup(parameter.type);
+			if (!parameter.type)
+				return -ENOMEM;
+		}
+		if (gt_vec_push(&copy->parameters, parameter)) {
+			free((char *)parameter.type);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int gt_parameters_add(struct gt_parameters *parameters, const struct gt_kernel *kernel)
+{
+	struct named_kernel *copy;
+	int error;
+
+	if (gt_hash_get_str(parameters->kernels, kernel->name))
+		return 0;
+	copy = new_kernel(kernel->name);
+	if (!copy)
+		return -ENOMEM;
+	copy->ptx_shared_bytes = kernel->ptx_shared_bytes;
+	error = copy_parameters(copy, kernel);
+	for (size_t i = 0; i < kernel->usage_count && !error; i++)
+		error = add_usage(copy, &kernel->usages[i]);
+	publish_kernel(copy);
+	if (!error)
+		error = gt_hash_set_str(parameters->kernels, copy->name, copy);
+	if (error)
+		free_kernel(copy);
+	return error;
+}
+
 size_t gt_parameters_count(const struct gt_parameters *parameters)
 {
 	return gt_hash_count(parameters->kernels);

@@ -59,6 +59,10 @@ int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, s
 int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, size_t size,
 			    size_t *ret_added, struct gt_diag *diag);
 
+/* Add a kernel that was read elsewhere; it is copied. 0, also if there is one of its name; -ENOMEM.
+ */
+int gt_parameters_add(struct gt_parameters *parameters, const struct gt_kernel *kernel);
+
 size_t gt_parameters_count(const struct gt_parameters *parameters);
 /* The kernel of a name as in the module, or NULL. Valid until the next add. */
 const struct gt_kernel *gt_parameters_find(const struct gt_parameters *parameters,
