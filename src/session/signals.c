@@ -67,8 +67,13 @@ int gt_signals_pass_pending(const struct gt_signals *signals, pid_t command)
 
 void gt_signals_release(struct gt_signals *signals)
 {
+	bool alone;
+
 	if (signals->fd < 0)
 		return;
+	/* They were for what has ended. */
+	while (gt_signals_next(signals, &alone) > 0)
+		continue;
 	close(signals->fd);
 	for (unsigned i = 0; i < GT_SIGNALS; i++)
 		if (signals->was_ignored[i])

@@ -39,5 +39,5 @@ int gt_signals_next(const struct gt_signals *signals, bool *ret_alone);
 void gt_signals_pass(pid_t command, int number, bool alone);
 /* Pass all pending signals on to a command. The last of them, or 0. */
 int gt_signals_pass_pending(const struct gt_signals *signals, pid_t command);
-/* Restore their effect. */
+/* Restore their effect. Those that are pending have none. */
 void gt_signals_release(struct gt_signals *signals);
