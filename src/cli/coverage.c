@@ -16,6 +16,11 @@ enum {
 
 /* ---- text ------------------------------------------------------------------------------ */
 
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* What was compiled of a module. Names and reasons may have text of the module: it is hostile. */
 static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *text)
 {
@@ -23,8 +28,8 @@ static void put_scope(const struct gt_inject_module *module, struct gt_strbuf *t
 		gt_strbuf_printf(text, "side module with %u of %u kernels", module->compiled,
 				 module->module_kernels);
 	} else if (module->scope == GT_PATCH_WHOLE) {
-		gt_strbuf_printf(text, "whole module with %u kernels, %u matched (",
-				 module->compiled, module->kernels);
+		gt_strbuf_printf(text, "whole module with %u kernel%s, %u matched (",
+				 module->compiled, plural(module->compiled), module->kernels);
 		gt_put_printable(text, module->whole_reason);
 		gt_strbuf_putc(text, ')');
 	} else {
@@ -124,11 +129,6 @@ static void print_skipped(const struct gt_cli_injection *self)
 	if (self->given->sample)
 		gt_cli_error("%" PRIu64 " runs of programs were skipped (--sample)",
 			     gt_cli_coverage_skipped(self));
-}
-
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
 }
 
 /* The coverage, on standard error, as the account of "trace" is. */

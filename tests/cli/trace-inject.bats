@@ -139,5 +139,5 @@ trace_with() {
 		--inject "$BATS_TEST_TMPDIR/program.o" -- "$examples/pipeline"
 	expect_status 0
 	expect_error_line 'a seccomp filter requires CAP_SYS_ADMIN'
-	expect_error_line '^gputap: 1 modules: 1 patched .* 1 sites: 1 patched, 0 rejected$'
+	expect_error_line '^gputap: 1 module: 1 patched .* 1 site: 1 patched, 0 rejected$'
 }
