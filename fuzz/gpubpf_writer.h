@@ -14,7 +14,8 @@
 #include "gpubpf/program.h"
 
 enum {
-	RANDOM_MAX_INSNS = 400, /* slots of a program */
+	RANDOM_MAX_INSNS = 440, /* slots of a program … */
+	RANDOM_CALLBACK = 40,   /* … of which so many are for the function of bpf_loop */
 	MEMORY = 64,            /* bytes it has */
 	RANDOM_FUNCTIONS = 3,
 	RANDOM_ROOM = 40, /* slots that a statement may take */
@@ -27,6 +28,9 @@ enum {
 	ROUND = -112,
 	RECORD = -120,
 	CONTEXT = -128,
+	WALK = -136,      /* a pointer that advances in a loop */
+	LIMIT = -144,     /* of a loop */
+	SHARED = -168,    /* what the function of bpf_loop gets: OUTER_BYTES of scalars, r6 */
 	OUTER_BYTES = 16, /* at the pointer in OUTER */
 	/* The maps. */
 	MAP_ONE = 0, /* an array of one value */
@@ -142,6 +146,8 @@ struct writer {
 	uint8_t called[16];  /* … and which */
 	unsigned call_count;
 	bool used[1 + RANDOM_FUNCTIONS];
+	uint16_t addresses[8]; /* ld_imm64 of bpf_loop's function */
+	unsigned address_count;
 };
 
 static void emit(struct writer *writer, struct bpf_insn insn)

@@ -78,6 +78,7 @@ struct gt_facts {
 	struct gt_warning *warnings; /* by insn */
 	uint32_t warning_count;
 	uint64_t bound;   /* max instructions executed in a run */
+	uint32_t widened; /* loops of which not every iteration was explored */
 	uint64_t visited; /* instructions visited by the verifier */
 };
 

@@ -39,6 +39,13 @@ static inline void claims_fail(struct claims *claims, const char *what, unsigned
 			 claims->at, what, number, (unsigned long long)value);
 }
 
+static inline void claims_enter(struct claims *claims)
+{
+	claims->depth++;
+	claims->functions[claims->depth] = gt_facts_subprogram(claims->facts, claims->at);
+	memset(claims->written[claims->depth], 0, sizeof(claims->written[0]));
+}
+
 /* Update the call depth after the last instruction. */
 static inline void claims_follow(struct claims *claims)
 {
@@ -48,11 +55,15 @@ static inline void claims_follow(struct claims *claims)
 	int64_t target;
 
 	if (gt_bpf_is_subprogram_call(insn)) {
-		claims->depth++;
-		claims->functions[claims->depth] = gt_facts_subprogram(claims->facts, claims->at);
-		memset(claims->written[claims->depth], 0, sizeof(claims->written[0]));
+		claims_enter(claims);
+	} else if (gt_bpf_is_loop_call(insn)) {
+		if (claims->at != last + 1)
+			claims_enter(claims);
 	} else if (insn->code == (BPF_JMP | BPF_EXIT)) {
 		claims->depth--;
+		/* bpf_loop calls its function again. */
+		if (gt_facts_subprogram(claims->facts, claims->at)->start == claims->at)
+			claims_enter(claims);
 	} else if ((class == BPF_JMP || class == BPF_JMP32) && operation != BPF_JA &&
 		   operation != BPF_CALL) {
 		target = gt_bpf_jump_target(claims->program->insns, last);

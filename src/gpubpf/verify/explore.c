@@ -80,8 +80,11 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 		struct gt_explored *explored = *link;
 		bool evict = ++count > limit;
 
+		verifier->work += gt_state_work(explored->state);
+
 		if (explored->branches) {
-			if (gt_loop_is_closed(verifier, explored)) {
+			if (verifier->aux[verifier->at].loop_point &&
+			    gt_loop_is_closed(verifier, explored)) {
 				end_path(verifier, 0);
 				return 1;
 			}
@@ -120,7 +123,7 @@ static bool is_entered(const struct gt_verifier *verifier)
 
 	if (!verifier->widens)
 		return false;
-	return aux->loop_header ||
+	return aux->retreats_to ||
 	       (gt_bpf_is_loop_call(&verifier->insns[verifier->at]) && !frame->iterations);
 }
 
@@ -268,7 +271,7 @@ static void put_log(struct gt_verifier *verifier)
 static void count_visit(struct gt_verifier *verifier)
 {
 	struct gt_loop *loop =
-		verifier->aux[verifier->at].loop_header ? gt_loop_at(verifier, verifier->at) : NULL;
+		verifier->aux[verifier->at].retreats_to ? gt_loop_at(verifier, verifier->at) : NULL;
 
 	if (loop)
 		loop->visits++;
@@ -280,7 +283,7 @@ static int visit_insn(struct gt_verifier *verifier)
 	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
 	int status;
 
-	if (++verifier->facts.visited > limit)
+	if (++verifier->facts.visited > limit || verifier->work > GT_MAX_WORK)
 		return gt_verifier_too_large(verifier);
 	gt_widen_leave(verifier);
 	if (verifier->aux[verifier->at].prune_point) {

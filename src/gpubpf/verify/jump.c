@@ -233,6 +233,7 @@ int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	other = gt_state_copy(verifier->state);
 	if (!other)
 		return gt_verifier_no_memory(verifier);
+	verifier->work += 4 * gt_state_work(other);
 	gt_rank_note_test(verifier, insn);
 	jumps = assume_branch(verifier, other, insn, true, &linked) &&
 		gt_rank_apply_order(verifier, other, insn, true);

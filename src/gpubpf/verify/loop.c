@@ -17,8 +17,7 @@ bool gt_loop_is_closed(const struct gt_verifier *verifier, const struct gt_explo
 	const struct gt_verify_frame *one = &old->frames[old->depth];
 	const struct gt_verify_frame *other = &state->frames[state->depth];
 
-	if (!verifier->aux[verifier->at].loop_point || old->depth != state->depth ||
-	    one->invocation != other->invocation)
+	if (old->depth != state->depth || one->invocation != other->invocation)
 		return false;
 	if (gt_bpf_is_loop_call(&verifier->insns[verifier->at])
 		    ? one->loop != other->loop || one->iterations >= other->iterations

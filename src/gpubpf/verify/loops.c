@@ -7,7 +7,37 @@
 /* Predecessors in linked lists, as in dataflow.c: edge e starts at instruction (e - 1) / 2. */
 struct loop_graph {
 	uint32_t *first, *links, *stack;
+	bool *retreats; /* by edge */
 };
+
+/* Find the retreating edges of a function: those to an instruction on the path of the search. */
+static void find_retreating(struct gt_verifier *verifier, struct loop_graph *graph, uint32_t start,
+			    uint8_t *state)
+{
+	enum { UNSEEN, FIRST, SECOND, DONE };
+	uint32_t height = 0, next[3];
+
+	graph->stack[height++] = start;
+	state[start] = FIRST;
+	while (height) {
+		uint32_t at = graph->stack[height - 1];
+		unsigned edge = state[at] - FIRST;
+
+		if (edge >= gt_cfg_successors(verifier, at, next)) {
+			state[at] = DONE;
+			height--;
+			continue;
+		}
+		state[at]++;
+		if (state[next[edge]] == UNSEEN) {
+			state[next[edge]] = FIRST;
+			graph->stack[height++] = next[edge];
+		} else if (state[next[edge]] != DONE) {
+			graph->retreats[2 * at + edge] = true;
+			verifier->aux[next[edge]].retreats_to = true;
+		}
+	}
+}
 
 static void find_edges(const struct gt_verifier *verifier, struct loop_graph *graph)
 {
@@ -30,7 +60,7 @@ static void find_body(const struct loop_graph *graph, struct gt_loop *loop)
 
 	loop->body[loop->header / 64] |= UINT64_C(1) << loop->header % 64;
 	for (uint32_t edge = graph->first[loop->header]; edge; edge = graph->links[edge - 1])
-		if ((edge - 1) / 2 >= loop->header && !gt_loop_contains(loop, (edge - 1) / 2)) {
+		if (graph->retreats[edge - 1] && !gt_loop_contains(loop, (edge - 1) / 2)) {
 			graph->stack[height++] = (edge - 1) / 2;
 			loop->body[(edge - 1) / 2 / 64] |= UINT64_C(1) << (edge - 1) / 2 % 64;
 		}
@@ -57,7 +87,7 @@ static int add_loops(struct gt_verifier *verifier, const struct loop_graph *grap
 
 		bool is_call = gt_bpf_is_loop_call(&verifier->insns[at]);
 
-		if ((!verifier->aux[at].loop_header && !is_call) || !verifier->aux[at].reachable)
+		if ((!verifier->aux[at].retreats_to && !is_call) || !verifier->aux[at].reachable)
 			continue;
 		if (loops->count == GT_MAX_LOOPS)
 			return -E2BIG;
@@ -80,19 +110,25 @@ int gt_loops_find(struct gt_verifier *verifier)
 	gt_autofree uint32_t *first = calloc(verifier->count + 1u, sizeof(*first));
 	gt_autofree uint32_t *links = calloc(2u * verifier->count, sizeof(*links));
 	gt_autofree uint32_t *stack = calloc(verifier->count + 1u, sizeof(*stack));
-	struct loop_graph graph = {first, links, stack};
+	gt_autofree bool *retreats = calloc(2u * verifier->count, sizeof(*retreats));
+	gt_autofree uint8_t *state = calloc(verifier->count + 1u, sizeof(*state));
+	struct loop_graph graph = {first, links, stack, retreats};
 
 	if (verifier->loops)
 		return 0;
 	if (verifier->count > GT_MAX_LOOP_PROGRAM)
 		return -E2BIG;
 	verifier->loops = calloc(1, sizeof(*verifier->loops));
-	if (!first || !links || !stack || !verifier->loops)
+	if (!first || !links || !stack || !retreats || !state || !verifier->loops)
 		return gt_verifier_no_memory(verifier);
 	verifier->loops->items = calloc(GT_MAX_LOOPS + 1, sizeof(*verifier->loops->items));
 	if (!verifier->loops->items)
 		return gt_verifier_no_memory(verifier);
 	find_edges(verifier, &graph);
+	for (uint32_t i = 0; i < verifier->facts.subprogram_count; i++)
+		if (verifier->aux[verifier->facts.subprograms[i].start].reachable)
+			find_retreating(verifier, &graph, verifier->facts.subprograms[i].start,
+					state);
 	return add_loops(verifier, &graph);
 }
 

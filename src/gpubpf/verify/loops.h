@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loops of the control flow graph. The header of a loop is the target of a backward jump, its body
- * the instructions from which one of these jumps is reached without passing the header. Every cycle
- * is in the body of a header, whether the graph is reducible or not.
+ * Loops of the control flow graph. The header of a loop is the target of a retreating edge of a
+ * depth-first search, its body the instructions from which such an edge is reached without passing
+ * the header. In reducible graphs these are the natural loops; every cycle is in the body of a
+ * header in any graph.
  */
 #pragma once
 
@@ -21,8 +22,9 @@ struct gt_loop {
 	bool has_may_goto;
 	/* widen.c: what is known of it from earlier passes, and the iterations proved in this one.
 	 */
-	bool no_budget;               /* may_goto does not limit each path back */
-	bool exact;                   /* not widened: its iterations are explored one by one */
+	bool no_budget; /* may_goto does not limit each path back */
+	bool no_links;  /* scalars that are linked at the header may differ after an iteration */
+	bool exact;     /* not widened: its iterations are explored one by one */
 	struct gt_loop_value *values; /* by location; NULL: nothing is known to change */
 	struct gt_loop_test *tests;
 	unsigned test_count;

@@ -16,6 +16,7 @@ enum {
 	GT_VERIFY_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,                   /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
 	GT_MAX_EXPLORED_BYTES = 1 << 29,         /* of explored states; beyond it none is added */
+	GT_MAX_WORK = 300000000,                 /* in all passes: about 5 s of CPU time */
 	GT_MAX_PASSES = 8,                       /* over a program */
 	GT_MAX_NEST = 8,                         /* widened loops in each other */
 };
@@ -115,6 +116,7 @@ struct gt_insn_aux {
 	bool prune_point;        /* states are compared and kept here */
 	bool precise_jump;       /* a branch that was decided, or that bounded other scalars */
 	bool loop_header;        /* target of a backward jump */
+	bool retreats_to;        /* header of a loop (loops.h) */
 	bool loop_point;         /* may_goto, or a call of bpf_loop */
 	bool reachable;
 	bool reads_context, reads_memory; /* loads, on some explored path */
@@ -142,6 +144,7 @@ struct gt_verifier {
 	uint32_t jumps, jumps_at_state;
 	uint64_t visited_at_state;
 	uint64_t explored_bytes;
+	uint64_t work;    /* of comparing and copying states, in all passes (gt_state_work) */
 	bool has_budgets; /* may_goto or bpf_loop: the longest path says nothing about a run */
 	bool widens;      /* loops are widened in this pass */
 	struct gt_widened *all_widened;
@@ -235,6 +238,8 @@ struct gt_precision gt_precise_before(const struct gt_insn_aux *aux, const struc
 /* state.c */
 struct gt_state *gt_state_copy(const struct gt_state *state);
 void gt_state_free(struct gt_state *state);
+/* The work of comparing or copying a state, which grows with its stacks. */
+uint64_t gt_state_work(const struct gt_state *state);
 uint64_t gt_state_bytes(const struct gt_state *state);
 /* Make the frame's stack at least so many slots. 0 or -ENOMEM. */
 int gt_frame_grow(struct gt_verify_frame *frame, uint32_t slots);

@@ -82,6 +82,15 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	return copy;
 }
 
+uint64_t gt_state_work(const struct gt_state *state)
+{
+	uint64_t work = 1;
+
+	for (unsigned i = 0; i <= state->depth; i++)
+		work += state->frames[i].slot_count / 8;
+	return work;
+}
+
 uint64_t gt_state_bytes(const struct gt_state *state)
 {
 	uint64_t bytes = sizeof(*state);

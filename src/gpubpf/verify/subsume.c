@@ -165,7 +165,8 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 
 	ids.count = 0;
 	if (old->widened_count != state->widened_count || old->ordered != state->ordered ||
-	    memcmp(old->widened, state->widened, old->widened_count * sizeof(old->widened[0])))
+	    (old->widened_count &&
+	     memcmp(old->widened, state->widened, old->widened_count * sizeof(old->widened[0]))))
 		return false;
 	if (old->depth != state->depth || old->reference_count != state->reference_count)
 		return false;

@@ -141,29 +141,44 @@ static int widen_loops(struct gt_verifier *verifier)
 	return error;
 }
 
+/* Widen loops, without a reason where the program stays rejected. */
+static int widen_quietly(struct gt_verifier *verifier)
+{
+	struct gt_diag *diag = verifier->diag, ignored = {0};
+	struct gt_verify_error *place = verifier->error;
+	int error;
+
+	verifier->diag = &ignored;
+	verifier->error = NULL;
+	error = widen_loops(verifier);
+	verifier->diag = diag;
+	verifier->error = place;
+	if (error) {
+		gt_verify_explore_clear(verifier);
+		verifier->widens = false;
+	}
+	return error;
+}
+
 /*
  * Explore the program; where it is rejected and has loops, once more with these widened. The reason
  * of a rejection is that of the first exploration.
  */
 static int explore_program(struct gt_verifier *verifier)
 {
-	struct gt_diag *diag = verifier->diag, ignored = {0};
-	struct gt_verify_error *place = verifier->error;
-	int error = run_passes(verifier), widened;
+	int error;
 
-	if (!error || error == -ENOMEM || !has_loops(verifier))
+	if (verifier->options->widens && has_loops(verifier) && !widen_quietly(verifier))
+		return 0;
+	error = run_passes(verifier);
+	if (!error || error == -ENOMEM || !has_loops(verifier) || verifier->options->widens)
 		return error;
 	if (verifier->options->log)
 		gt_strbuf_puts(verifier->options->log, "; rejected: again with widened loops\n");
-	verifier->diag = &ignored;
-	verifier->error = NULL;
-	widened = widen_loops(verifier);
-	verifier->diag = diag;
-	verifier->error = place;
-	if (widened)
+	if (widen_quietly(verifier))
 		return error;
-	if (diag)
-		*diag = (struct gt_diag){0};
+	if (verifier->diag)
+		*verifier->diag = (struct gt_diag){0};
 	return 0;
 }
 
@@ -184,6 +199,8 @@ static void set_bound(struct gt_verifier *verifier)
 	     explored = explored->next_all)
 		if (!explored->parent)
 			verifier->facts.bound = explored->longest;
+	for (uint32_t i = 0; verifier->widens && i < verifier->loops->count; i++)
+		verifier->facts.widened += verifier->loops->items[i].iterations > 0;
 	if (verifier->has_budgets || verifier->widens)
 		verifier->facts.bound = gt_verify_bound(verifier);
 }

@@ -28,6 +28,7 @@ struct gt_verify_options {
 	uint64_t max_executed; /* reject a larger bound; 0: none */
 	bool allow_control;    /* helpers that change the execution of the kernel */
 	bool strict;           /* accept unreachable instructions, as RFC 9669 does */
+	bool widens;           /* loops, from the first pass on; for tests */
 	bool lazy_precision;   /* from the first pass on (verify.c); for tests */
 	struct gt_strbuf *log; /* each instruction visited with the registers; NULL: no log */
 };

@@ -183,8 +183,9 @@ static void learn_location(struct loop_back *back, unsigned location)
 		learn_value(back, known, header, value);
 		return;
 	}
-	if (known->change != GT_CHANGE_ANY && !gt_slot_subsumes(header_slot, slot))
-		learn_any(back, known, false);
+	if ((known->change != GT_CHANGE_ANY || !known->address) &&
+	    !gt_slot_subsumes(header_slot, slot))
+		learn_any(back, known, known->change == GT_CHANGE_ANY);
 }
 
 /* ---- a path that comes back ---- */
@@ -211,7 +212,10 @@ static void apply_proof(const struct gt_widened *widened, struct gt_state *state
 
 		if (!header || !value || header->type == GT_REG_UNSET)
 			continue;
-		if (known->change == GT_CHANGE_STEP)
+		/* With the same origin and no change, it is the same value. */
+		if (known->change == GT_CHANGE_STEP ||
+		    (header->origin && header->type == value->type &&
+		     gt_origin_is_same(header, value)))
 			*value = *header;
 		else if (is_own_origin(widened, header))
 			gt_origin_copy(header, value);
@@ -259,6 +263,8 @@ int gt_widen_come_back(struct gt_verifier *verifier)
 		widened->rank.test->useless = true;
 	else if (subsumed && widened->rank.kind == GT_RANK_BUDGET)
 		loop->no_budget = true;
+	else if (!subsumed && !loop->no_links)
+		loop->no_links = true;
 	else
 		loop->exact = true;
 	return -EAGAIN;
@@ -348,6 +354,12 @@ static int widen_location(struct gt_verifier *verifier, const struct gt_widened 
 	}
 	if (!value || value->type == GT_REG_UNSET || (is_register(location) && index == 10))
 		return 0;
+	if (value->type == GT_REG_SCALAR &&
+	    (known->change != GT_CHANGE_NONE || widened->loop->no_links)) {
+		value->id = 0;
+		value->delta_bits = 0;
+		value->delta = 0;
+	}
 	if (known->change == GT_CHANGE_NONE) {
 		if (!value->origin || value->shifted)
 			begin_origin(widened, location, value);
@@ -358,11 +370,6 @@ static int widen_location(struct gt_verifier *verifier, const struct gt_widened 
 	else if (value->type == GT_REG_SCALAR)
 		value->scalar = gt_scalar_union(&value->scalar, &known->hull);
 	value->address |= known->address;
-	if (value->type == GT_REG_SCALAR) {
-		value->id = 0;
-		value->delta_bits = 0;
-		value->delta = 0;
-	}
 	begin_origin(widened, location, value);
 	return 0;
 }

@@ -346,6 +346,7 @@ static bool make_subject(struct subject *subject, unsigned number)
 	struct gt_verify_options options = {.input = GT_INPUT_CONTEXT,
 					    .section = &subject->section,
 					    .max_visited = 20000,
+					    .widens = number / 2 % 2,
 					    .lazy_precision = number % 2};
 	bool is_alone;
 

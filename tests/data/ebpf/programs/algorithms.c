@@ -486,6 +486,74 @@ ALGORITHM(machine)
 	return sum;
 }
 
+/* ---- loops whose limit is known at run time alone ----------------------------------------- */
+
+/* As often as the input says: too many iterations to explore each. */
+static inline u32 rounds_of(const u8 *memory)
+{
+	u32 rounds = *(const u16 *)(memory + 252);
+
+	return rounds > 3000 ? 3000 : rounds;
+}
+
+ALGORITHM(limited_product)
+{
+	const s16 *left = (const s16 *)memory, *right = (const s16 *)(memory + 128);
+	s32 *product = (s32 *)(memory + OUTPUT);
+	u32 n = memory[255] & 7, rounds = rounds_of(memory) / 8;
+	s32 total = 0;
+
+	for (u32 round = 0; round < rounds; round++)
+		for (u32 i = 0; i < n; i++)
+			for (u32 j = 0; j < n; j++) {
+				s32 sum = (s32)round;
+
+				for (u32 k = 0; k < n; k++)
+					sum += left[8 * i + k] * right[8 * k + j];
+				product[8 * i + j] = sum;
+				total += sum;
+			}
+	return (u64)(s64)total;
+}
+
+ALGORITHM(limited_sums)
+{
+	u32 *sums = (u32 *)(memory + OUTPUT), n = memory[255] & 31, rounds = rounds_of(memory);
+	u32 sum = 0;
+
+	for (u32 round = 0; round < rounds; round++)
+		for (u32 i = 0; i < n; i++) {
+			sum += ((const u32 *)memory)[i];
+			sums[i] = sum;
+		}
+	return sum;
+}
+
+ALGORITHM(limited_scan)
+{
+	u32 rounds = rounds_of(memory), found = 0;
+
+	for (u32 round = 0; round < rounds; round++) {
+		u32 i = 0;
+
+		while (i < 64 && memory[i] != (u8)round)
+			i++;
+		found += i;
+	}
+	return found;
+}
+
+ALGORITHM(limited_remainder)
+{
+	u64 a = *(const u64 *)memory | 1, b = *(const u64 *)(memory + 8);
+
+	for (u32 i = 0; i < rounds_of(memory) * 40; i++) {
+		b ^= a << 7 | a >> 57;
+		a = a * 31 + b;
+	}
+	return a ^ b;
+}
+
 #ifdef __bpf__
 char LICENSE[] __attribute__((section("license"), used)) = "GPL";
 #else
@@ -520,6 +588,10 @@ const struct algorithm algorithms[] = {
 	ROW(packed_records),
 	ROW(boxes),
 	ROW(machine),
+	ROW(limited_product),
+	ROW(limited_sums),
+	ROW(limited_scan),
+	ROW(limited_remainder),
 	{0},
 };
 #endif

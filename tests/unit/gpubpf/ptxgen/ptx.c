@@ -409,6 +409,7 @@ static struct probe *random_probe(unsigned number)
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
 					    .max_visited = 20000,
+					    .widens = number / 2 % 2,
 					    .lazy_precision = number % 2};
 	struct probe *probe = calloc(1, sizeof(*probe));
 
