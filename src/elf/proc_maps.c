@@ -317,6 +317,13 @@ int gt_proc_mapping_path(const struct gt_proc_maps *maps, const struct gt_proc_m
 		return 0;
 	if (seen_alike && mapping->deleted && try_path(buffer, mapping, "", DELETED))
 		return 0;
+	/* The kernel shows paths as seen from the reader's root: files of a chroot are there. */
+	if (!seen_alike && !mapping->deleted &&
+	    gt_proc_maps_is_same_file(mapping->path, mapping->device, mapping->inode)) {
+		gt_strbuf_clear(buffer);
+		gt_strbuf_puts(buffer, mapping->path);
+		return buffer->failed ? -ENOMEM : 0;
+	}
 	if (try_path(buffer, mapping, root, ""))
 		return 0;
 	if (mapping->deleted && try_path(buffer, mapping, root, DELETED))

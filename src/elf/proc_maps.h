@@ -60,11 +60,11 @@ bool gt_proc_maps_is_same_file(const char *path, uint64_t device, uint64_t inode
 
 /*
  * Returns a path by which this process can open the file of a mapping of process maps->pid: the
- * path itself if both have the same root and mounts, else /proc/PID/root/PATH, and for a deleted or
- * replaced file /proc/PID/map_files/START-END. Where the root of the process may not be read
- * (CAP_SYS_PTRACE), the path itself if the same file is there. Replaces the contents of *buffer.
- * -ENOENT: none of them is the file; -EACCES: the file is not at this path, and the root of the
- * process may not be read; -ENODEV: not a mapping of a file.
+ * path itself if both have the same root and mounts or if it leads to the same file, else
+ * /proc/PID/root/PATH, and for a deleted or replaced file /proc/PID/map_files/START-END. Where the
+ * root of the process may not be read (CAP_SYS_PTRACE), the path itself if the same file is there.
+ * Replaces the contents of *buffer. -ENOENT: none of them is the file; -EACCES: the file is not at
+ * this path, and the root of the process may not be read; -ENODEV: not a mapping of a file.
  */
 int gt_proc_mapping_path(const struct gt_proc_maps *maps, const struct gt_proc_mapping *mapping,
 			 struct gt_strbuf *buffer, struct gt_diag *diag);

@@ -284,6 +284,22 @@ static const struct known_file *find_known(struct gt_symbolizer *symbolizer,
 	return known;
 }
 
+/* The path as the process sees it: without "/proc/PID/root", by which files of a chroot are
+ * reached.
+ */
+static const char *path_in_process(const char *path)
+{
+	static const char before[] = "/proc/", behind[] = "/root/";
+	size_t digits;
+
+	if (strncmp(path, before, strlen(before)) != 0)
+		return path;
+	digits = strspn(path + strlen(before), "0123456789");
+	if (!digits || strncmp(path + strlen(before) + digits, behind, strlen(behind)) != 0)
+		return path;
+	return path + strlen(before) + digits + strlen(behind) - 1;
+}
+
 void gt_symbolize(struct gt_symbolizer *symbolizer, uint32_t process, uint64_t address,
 		  bool is_return, struct gt_location *ret_location)
 {
@@ -296,7 +312,7 @@ void gt_symbolize(struct gt_symbolizer *symbolizer, uint32_t process, uint64_t a
 	if (!mapping)
 		return;
 	offset = at - mapping->start + mapping->offset;
-	ret_location->path = mapping->file->path;
+	ret_location->path = path_in_process(mapping->file->path);
 	ret_location->offset = offset + (address - at);
 	module = find_module(symbolizer, mapping->file);
 	known = module ? find_known(symbolizer, module, offset, is_return) : NULL;

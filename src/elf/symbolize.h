@@ -29,7 +29,8 @@ struct gt_source_frame {
 };
 
 struct gt_location {
-	const char *path; /* of the mapped file, or "[vdso]"; NULL: not mapped */
+	const char *
+		path; /* of the mapped file as the process sees it, or "[vdso]"; NULL: not mapped */
 	uint64_t offset;  /* of the address in that file, bytes */
 	uint64_t address; /* in the ELF, as addr2line takes it; 0: the file cannot be read */
 	/* Innermost first; all except the last are inlined. Count 0: no function is known. */

@@ -314,9 +314,8 @@ build_static() {
 	expect_error_line '^gputap: no calls were traced; probes were in .*libcudart\.so\.13.*, and none in \./stripped: no CUDA functions \(it is stripped: a statically linked runtime cannot be found\)$'
 }
 
-@test "a process in another root directory is traced" {
-	need_root
-	need_command chroot
+# A directory with "$calls" and all that it loads.
+make_jail() {
 	mkdir -p jail
 	cp "$calls" jail/
 	while read -r library; do
@@ -324,6 +323,12 @@ build_static() {
 		cp "$library" "jail$library"
 	done < <(ldd "$calls" | grep -oE '/[^ ]+' | grep -v standin)
 	cp "$standin/libcudart.so.13" jail/
+}
+
+@test "a process in another root directory is traced" {
+	need_root
+	need_command chroot
+	make_jail
 	LD_LIBRARY_PATH=/ chroot jail /calls --wait-for go 3 >/dev/null 3>&- &
 	target=$!
 	is_in_jail() {
@@ -335,6 +340,20 @@ build_static() {
 	touch jail/go
 	end_trace
 	expect_count "$output" 'calls .*\[EXIT\]' 3
+}
+
+@test "modules of a process in another root directory have their paths" {
+	need_root
+	need_command chroot
+	make_jail
+	LD_LIBRARY_PATH=/ chroot jail /calls --rate 50 1000000 >/dev/null 3>&- &
+	target=$!
+	wait_for grep -q libcudart /proc/$target/maps
+	unset LD_LIBRARY_PATH
+	gputap trace --gpu nvidia --json --stack fp --max-events 5 -d $target
+	kill $target
+	modules=$(jq -r 'select(.name) | .stack.frames[0].module' <<<"$output" | sort -u)
+	[ "$modules" = "$(realpath jail/calls)" ] || fail "the module is '$modules'"
 }
 
 @test "process ids are those that gputap itself sees" {
