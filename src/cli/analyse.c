@@ -80,7 +80,8 @@ static int check_requests(void *opaque)
 	struct signalfd_siginfo info;
 	uint64_t now = gt_clock_monotonic();
 
-	if (!analyse->names)
+	/* The time of a capture is that of its events. */
+	if (!analyse->names || analyse->how.captured)
 		return 0;
 	if (read(analyse->signals, &info, sizeof(info)) == sizeof(info)) {
 		int error = print_report(analyse, now, false);
