@@ -23,7 +23,8 @@ struct gt_event_reader {
 	struct ring_buffer *ring;
 	struct gt_spill *spill;
 	int waiting; /* eventfd: records wait, or the thread has ended */
-	int stop;    /* eventfd */
+	int wake;    /* eventfd: the thread is to read the ring now, and to look at `stop` */
+	atomic_bool stop;
 	pthread_t thread;
 	bool started;
 	atomic_bool ended;
@@ -58,17 +59,23 @@ static void *read_until_stopped(void *opaque)
 {
 	struct gt_event_reader *reader = opaque;
 	struct pollfd waits[] = {{.fd = ring_buffer__epoll_fd(reader->ring), .events = POLLIN},
-				 {.fd = reader->stop, .events = POLLIN}};
+				 {.fd = reader->wake, .events = POLLIN}};
+	bool stop;
+
 	do {
 		uint64_t now;
+		int read;
 
 		poll(waits, 2, POLL_INTERVAL_MS);
+		drain_fd(reader->wake);
+		/* Before the ring is read: it comes after the last record. */
+		stop = atomic_load(&reader->stop);
 		now = gt_clock_monotonic();
-		/* Once more after the stop: it comes after the last record. */
-		if (ring_buffer__consume(reader->ring) > 0)
-			signal_fd(reader->waiting);
+		read = ring_buffer__consume(reader->ring);
 		atomic_store(&reader->complete, now);
-	} while (!(waits[1].revents & POLLIN));
+		if (read > 0 || waits[1].revents & POLLIN)
+			signal_fd(reader->waiting);
+	} while (!stop);
 	atomic_store(&reader->ended, true);
 	signal_fd(reader->waiting);
 	return NULL;
@@ -82,9 +89,9 @@ int gt_event_reader_open(int ring_fd, uint64_t limit, struct gt_event_reader **r
 	if (!reader)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	reader->waiting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	reader->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	reader->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	reader->spill = gt_spill_new(limit);
-	if (reader->waiting < 0 || reader->stop < 0)
+	if (reader->waiting < 0 || reader->wake < 0)
 		return gt_diag(diag, -errno, "session", NULL, "eventfd: %s", strerror(errno));
 	if (!reader->spill)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
@@ -124,6 +131,22 @@ bool gt_event_reader_take(struct gt_event_reader *reader,
 	return gt_spill_take(reader->spill, take, context);
 }
 
+void gt_event_reader_catch_up(struct gt_event_reader *reader,
+			      void (*take)(void *context, void *record, size_t size), void *context)
+{
+	struct pollfd wait = {.fd = reader->waiting, .events = POLLIN};
+	uint64_t now = gt_clock_monotonic();
+
+	signal_fd(reader->wake);
+	/* The thread may wait for memory: records are taken until it has read the ring. */
+	while (atomic_load(&reader->complete) < now) {
+		poll(&wait, 1, POLL_INTERVAL_MS);
+		gt_event_reader_take(reader, take, context);
+	}
+	while (gt_event_reader_take(reader, take, context))
+		;
+}
+
 static void take_nothing(void *context, void *record, size_t size)
 {
 }
@@ -135,7 +158,8 @@ void gt_event_reader_finish(struct gt_event_reader *reader,
 
 	if (!reader->started)
 		return;
-	signal_fd(reader->stop);
+	atomic_store(&reader->stop, true);
+	signal_fd(reader->wake);
 	/* The thread may wait for memory: records are taken until it has ended. */
 	while (!atomic_load(&reader->ended)) {
 		poll(&wait, 1, POLL_INTERVAL_MS);
@@ -165,7 +189,7 @@ void gt_event_reader_close(struct gt_event_reader *reader)
 	gt_event_reader_finish(reader, take_nothing, NULL);
 	ring_buffer__free(reader->ring);
 	gt_spill_free(reader->spill);
-	for (int *fd = (int[]){reader->waiting, reader->stop, -2}; *fd != -2; fd++)
+	for (int *fd = (int[]){reader->waiting, reader->wake, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	free(reader);

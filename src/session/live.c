@@ -26,8 +26,9 @@
 #include "session/processes.h"
 #include "session/signals.h"
 
-#define MAX_PROCESSES 65536 /* traced at a time */
-#define POLL_INTERVAL_MS 40 /* for `idle` and the duration */
+#define MAX_PROCESSES 65536             /* traced at a time */
+#define MAX_IDLE_DELAY_NS 1000000000ull /* while records wait without end */
+#define POLL_INTERVAL_MS 40             /* for `idle` and the duration */
 
 struct gt_live {
 	const struct gt_trace_options *options;
@@ -388,10 +389,18 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 	}
 }
 
+/* What `idle` shows are the events up to now. */
+static void call_idle(struct gt_live *live, int (*idle)(void *context), void *context)
+{
+	gt_event_reader_catch_up(live->reader, take_record, live);
+	gt_pipeline_fail(live->pipeline, idle(context));
+}
+
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
 	uint64_t start = gt_clock_monotonic(), duration = live->options->duration;
 	struct epoll_event events[16];
+	uint64_t shown = start;
 	bool more = false;
 
 	while (!live->stop) {
@@ -402,8 +411,11 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 			take_wait(live, &events[i]);
 		poll_companion(live, false);
 		more = read_ring(live);
-		if (idle && !gt_pipeline_result(live->pipeline))
-			gt_pipeline_fail(live->pipeline, idle(context));
+		if (idle && !gt_pipeline_result(live->pipeline) &&
+		    (!more || gt_clock_monotonic() - shown >= MAX_IDLE_DELAY_NS)) {
+			call_idle(live, idle, context);
+			shown = gt_clock_monotonic();
+		}
 		live->stop |= gt_pipeline_is_done(live->pipeline) ||
 			      (duration && gt_clock_monotonic() - start >= duration);
 	}
