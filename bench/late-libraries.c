@@ -98,8 +98,7 @@ static int run_command(const char *self, const char *method, const char *folder)
 	}
 	if (strcmp(method, "untraced") != 0)
 		length = snprintf(command, sizeof(command),
-				  "'%s' trace -c --gpu nvidia --late-libs %s -- ", GPUTAP,
-				  method);
+				  "'%s' trace -c --gpu nvidia --late-libs %s -- ", GPUTAP, method);
 	snprintf(command + length, sizeof(command) - (size_t)length, "'%s' %s '%s' 2>/dev/null",
 		 self, method, folder);
 	return system(command);
@@ -108,7 +107,7 @@ static int run_command(const char *self, const char *method, const char *folder)
 int main(int argc, char **argv)
 {
 	static const char *const methods[] = {"untraced", "watch", "hold"};
-	char folder[] = "/tmp/late-libraries-XXXXXX", command[1024];
+	char folder[] = "/var/tmp/late-libraries-XXXXXX", command[1024];
 	int error = 0;
 
 	if (argc == 3)

@@ -60,8 +60,8 @@ static inline bool sg_memory_is_device(const struct sg_allocation *allocation)
 }
 
 /*
- * Allocate memory in a device's share of the arena, aligned to at least what textures need. Of `wanted` the
- * kind, device, context, flags, pool and size count. 0 or CUDA_ERROR_OUT_OF_MEMORY.
+ * Allocate memory in a device's share of the arena, aligned to at least what textures need. Of
+ * `wanted` the kind, device, context, flags, pool and size count. 0 or CUDA_ERROR_OUT_OF_MEMORY.
  */
 CUresult sg_memory_allocate(const struct sg_allocation *wanted, uint64_t alignment,
 			    uint64_t *ret_address);

@@ -99,7 +99,8 @@ TEST("text without a comparison is rejected")
 
 TEST("an unknown field is rejected")
 {
-	expect_error("size>4", -EINVAL, "unknown field 'size' (one of: duration, result, depth, tid)");
+	expect_error("size>4", -EINVAL,
+		     "unknown field 'size' (one of: duration, result, depth, tid)");
 	expect_error(">4", -EINVAL, "unknown field '' (one of: duration, result, depth, tid)");
 }
 
