@@ -105,7 +105,7 @@ static void add_walk(struct writer *writer, unsigned step)
 {
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 10, WALK));
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_B, 4, 5, (int)below(4)));
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 5, (int32_t)step));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 5, (int32_t)step));
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 5, WALK));
 	writer->scalars &= (uint16_t) ~(1u << 5);
 	writer->scalars |= 1 << 4;
@@ -190,7 +190,7 @@ static void add_callback_loop(struct writer *writer)
 	emit(writer, (struct bpf_insn){BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_FUNC, 0, 0});
 	emit(writer, insn_k(0, 0, 0));
 	move(writer, 3, 10);
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 3, SHARED));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 3, SHARED));
 	set(writer, 4, below(16) ? 0 : 1);
 	call(writer, GT_HELPER_loop);
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 4, 10, SHARED + 8 * (int)below(2)));
@@ -213,7 +213,7 @@ static void add_callback(struct writer *writer)
 	writer->scalars = 1 << 7 | 1 << 8;
 	for (unsigned i = below(4); i > 0; i--)
 		add_alu(writer);
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, 8, (int32_t)below(3)));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 8, (int32_t)below(3)));
 	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 5, 10, OUTER));
 	emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 5, 8, 8 * (int)below(2)));
 	/* An index that counts the calls. */

@@ -202,7 +202,7 @@ static void add_partial_index(struct writer *writer)
 	move(writer, pointer, 7 + below(2));
 	emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, pointer,
 			    (1 << (1 + below(4) + (below(3) ? 0 : 8))) - 1));
-	emit(writer, insn_k(BPF_ALU64 | BPF_ADD | BPF_K, pointer, base));
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, pointer, base));
 	if (below(3)) {
 		emit(writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, pointer, slot));
 		emit(writer,

@@ -77,8 +77,8 @@ static inline CUarray new_array(size_t width, size_t height, size_t depth, unsig
 	CUarray array = NULL;
 
 	for (size_t i = 0; i < width * copy.Height * copy.Depth; i++)
-		values[i] = (float)(i % width + 10 * (i / width % copy.Height) +
-				    100 * (i / width / copy.Height));
+		values[i] = (float)(i % width) + 10 * (float)(i / width % copy.Height) +
+			    100 * (float)(i / width / copy.Height);
 	CHECK_OK(cuArray3DCreate(&array, &shape));
 	copy.dstArray = array;
 	CHECK_OK(cuMemcpy3D(&copy));

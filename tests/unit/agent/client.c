@@ -371,7 +371,7 @@ TEST("of a long text the collector gets the names first, and the text only if it
 	CHECK(exchange.patched && !memcmp(exchange.patched, PATCHED, sizeof(PATCHED)));
 	gt_agent_finish(&exchange, 0, false);
 	/* Names that only a parser finds. */
-	memcpy(text, ".entry/**/k", 11);
+	text[snprintf(text, SIZE, ".entry/**/k")] = ' ';
 	collector.requests = 0;
 	gt_agent_ask(&image, 75, &exchange);
 	CHECK_INT(collector.requests, 1);

@@ -98,8 +98,8 @@ static void feed_code(uint64_t number, const char *function)
 	uint8_t bytes[GT_PYTHON_NAME + GT_PYTHON_FILE + sizeof(table_3_10)] = {0};
 	struct gt_event_code *event;
 
-	memcpy(bytes, function, strlen(function));
-	memcpy(bytes + GT_PYTHON_NAME, "/app/train.py", strlen("/app/train.py"));
+	snprintf((char *)bytes, GT_PYTHON_NAME, "%s", function);
+	snprintf((char *)bytes + GT_PYTHON_NAME, GT_PYTHON_FILE, "/app/train.py");
 	memcpy(bytes + GT_PYTHON_NAME + GT_PYTHON_FILE, table_3_10, sizeof(table_3_10));
 	event = (void *)gt_event_new(GT_EVENT_code, (const char *)bytes, sizeof(bytes));
 	event->number = number;
