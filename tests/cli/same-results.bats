@@ -37,7 +37,7 @@ compare() {
 	while IFS= read -r line; do
 		grep -qxF -- "$line" <<<"$stderr" || fail "$2 with $1 does not print the error: $line"
 	done < <(grep . <<<"$plain_error")
-	summary=$(grep -oE '[0-9]+ sites: [0-9]+ patched, [0-9]+ rejected$' <<<"$stderr") ||
+	summary=$(grep -oE '[0-9]+ sites?: [0-9]+ patched, [0-9]+ rejected$' <<<"$stderr") ||
 		fail "$1 printed no coverage of $2"
 	read -r found patched rejected <<<"$(tr -cs '0-9\n' ' ' <<<"$summary")"
 	[ "$found" = $((patched + rejected)) ] || fail "$1 on $2: $summary"
