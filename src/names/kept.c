@@ -75,9 +75,10 @@ static bool next_number(struct text_reader *reader, uint64_t *ret_number)
 {
 	const char *text;
 
-	if (!next_text(reader, &text))
+	/* Numbers are never empty: that is the padding of the event. */
+	if (!next_text(reader, &text) || !text)
 		return false;
-	*ret_number = text ? strtoull(text, NULL, 10) : 0;
+	*ret_number = strtoull(text, NULL, 10);
 	return true;
 }
 

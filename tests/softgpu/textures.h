@@ -76,9 +76,12 @@ static inline CUarray new_array(size_t width, size_t height, size_t depth, unsig
 			      .Depth = depth ? depth : 1};
 	CUarray array = NULL;
 
-	for (size_t i = 0; i < width * copy.Height * copy.Depth; i++)
-		values[i] = (float)(i % width) + 10 * (float)(i / width % copy.Height) +
-			    100 * (float)(i / width / copy.Height);
+	for (size_t i = 0; i < width * copy.Height * copy.Depth; i++) {
+		size_t row = i / width;
+		size_t y = row % copy.Height, z = row / copy.Height;
+
+		values[i] = (float)(i % width + 10 * y + 100 * z);
+	}
 	CHECK_OK(cuArray3DCreate(&array, &shape));
 	copy.dstArray = array;
 	CHECK_OK(cuMemcpy3D(&copy));
