@@ -96,6 +96,8 @@ uint32_t gt_python_line(unsigned minor, uint32_t first_line, const uint8_t *tabl
 {
 	if (offset < 0)
 		return first_line;
+	if (!size)
+		return 0;
 	if (minor <= 9)
 		return line_by_addresses(first_line, table, size, offset);
 	if (minor == 10)

@@ -22,8 +22,11 @@ static struct gt_ptx_statement *new_statement(struct ptx_parser *parser,
 	return statement;
 }
 
-/* L<3>, of which the operand L is on the stack: the labels L0, L1, L2 */
-static int parse_label_range(struct ptx_parser *parser)
+/*
+ * L<3>, of which the operand L is on the stack: the labels L0, L1, L2. Not inlined: its buffer does
+ * not belong into the frames of nested blocks.
+ */
+__attribute__((noinline)) static int parse_label_range(struct ptx_parser *parser)
 {
 	struct ptx_pending_label use = parser->pending.items[parser->pending.count - 1];
 	struct gt_ptx_operand operand = parser->operands.items[parser->operands.count - 1];

@@ -506,11 +506,11 @@ ALGORITHM(limited_product)
 	for (u32 round = 0; round < rounds; round++)
 		for (u32 i = 0; i < n; i++)
 			for (u32 j = 0; j < n; j++) {
-				s32 sum = (s32)round;
+				u32 sum = round;
 
 				for (u32 k = 0; k < n; k++)
-					sum += left[8 * i + k] * right[8 * k + j];
-				product[8 * i + j] = sum;
+					sum += (u32)left[8 * i + k] * (u32)right[8 * k + j];
+				product[8 * i + j] = (s32)sum;
 				total += sum;
 			}
 	return (u64)(s64)total;
