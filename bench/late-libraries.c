@@ -107,7 +107,8 @@ static int run_command(const char *self, const char *method, const char *folder)
 int main(int argc, char **argv)
 {
 	static const char *const methods[] = {"untraced", "watch", "hold"};
-	char folder[] = "/var/tmp/late-libraries-XXXXXX", command[1024];
+	const char *parent = getenv("TMPDIR");
+	char folder[512], command[1024];
 	int error = 0;
 
 	if (argc == 3)
@@ -117,6 +118,7 @@ int main(int argc, char **argv)
 		printf("late_dlopen_hold skip BPF programs cannot be loaded here\n");
 		return 0;
 	}
+	snprintf(folder, sizeof(folder), "%s/late-libraries-XXXXXX", parent ? parent : "/tmp");
 	if (!mkdtemp(folder))
 		return 1;
 	for (size_t i = 0; i < gt_countof(methods) && !error; i++)

@@ -177,11 +177,6 @@ uint64_t gt_event_reader_complete(const struct gt_event_reader *reader)
 	return atomic_load(&reader->complete);
 }
 
-uint64_t gt_event_reader_peak(const struct gt_event_reader *reader)
-{
-	return gt_spill_peak(reader->spill);
-}
-
 void gt_event_reader_close(struct gt_event_reader *reader)
 {
 	if (!reader)

@@ -41,6 +41,3 @@ void gt_event_reader_catch_up(struct gt_event_reader *reader,
 /* Read the ring to its end, with the same `take`. No more is written to it, and the thread ends. */
 void gt_event_reader_finish(struct gt_event_reader *reader,
 			    void (*take)(void *context, void *record, size_t size), void *context);
-
-/* Return the largest memory that waiting records used so far, in bytes. */
-uint64_t gt_event_reader_peak(const struct gt_event_reader *reader);
