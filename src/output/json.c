@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
+#include "layers/layers.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
@@ -222,8 +223,25 @@ static void put_record(struct gt_json *json, const struct gt_event_record *event
 		gt_json_string_bytes(json, "record", parts.text, parts.text_length);
 }
 
+static void put_totals(struct gt_json *json, const struct gt_event_totals *totals)
+{
+	size_t length;
+	const char *source = gt_event_text(&totals->head, &length);
+
+	gt_json_string(json, "schema", "gputap.totals.1");
+	gt_json_u64(json, "time", totals->head.time);
+	put_clock(json, totals->head.clock);
+	gt_json_string_bytes(json, "source", source, length);
+	gt_json_u64(json, "recorded", totals->recorded);
+	gt_json_u64(json, "lost", totals->lost);
+	gt_json_u64(json, "unsampled", totals->unsampled);
+	gt_json_u64(json, "evicted", totals->evicted);
+	gt_json_u64(json, "unattributed", totals->unattributed);
+}
+
 static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
+	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
 	struct json_output *output = opaque;
 	struct gt_json json = GT_JSON_INIT(&output->sink.text);
 
@@ -248,8 +266,15 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 		gt_json_object_begin(&json, NULL);
 		put_record(&json, (const void *)event);
 		break;
+	case GT_EVENT_totals:
+		gt_json_object_begin(&json, NULL);
+		put_totals(&json, (const void *)event);
+		break;
 	default:
-		return 0;
+		if (!layer)
+			return 0;
+		gt_json_object_begin(&json, NULL);
+		gt_layer_json(&json, layer, names, event);
 	}
 	gt_json_object_end(&json);
 	gt_strbuf_putc(&output->sink.text, '\n');

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The output "lines": what a person reads while it happens. */
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
+#include "layers/layers.h"
 #include "output/columns.h"
 #include "output/launch.h"
 #include "output/sink.h"
@@ -196,6 +199,27 @@ static void put_record(struct lines_output *lines, const struct gt_names *names,
 	end_line(text);
 }
 
+/* An event of a layer source; the column TYPE has the source. */
+static void put_layer_event(struct lines_output *lines, const struct gt_names *names,
+			    const struct gt_event *event)
+{
+	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
+	struct gt_strbuf *text = &lines->sink.text;
+	char type[24];
+	size_t i;
+
+	if (!row)
+		return;
+	gt_columns_note_thread(&lines->columns, event);
+	snprintf(type, sizeof(type), "[%s]", row->source);
+	for (i = 0; type[i]; i++)
+		type[i] = (char)toupper((unsigned char)type[i]);
+	put_columns(lines, names, event, event->time, 0, gt_layer_event_name(row, event), type);
+	gt_strbuf_putc(text, ' ');
+	gt_layer_format(text, row, names, event);
+	end_line(text);
+}
+
 static int lines_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct lines_output *lines = opaque;
@@ -220,6 +244,8 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 	case GT_EVENT_account:
 		gt_columns_put_titles(&lines->columns, &lines->sink.text);
 		break;
+	default:
+		put_layer_event(lines, names, event);
 	}
 	return gt_sink_wrote(&lines->sink);
 }

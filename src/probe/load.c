@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
@@ -70,6 +71,52 @@ int gt_load_shared_maps(struct bpf_map *events, struct bpf_map *processes,
 	return error ? gt_diag(diag, error, "bpf", NULL, "the session's maps cannot be shared: %s",
 			       strerror(-error))
 		     : 0;
+}
+
+/* The map of constants; libbpf names it after the object and the section. */
+static struct bpf_map *find_constants(const struct bpf_object *object)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map (map, object) {
+		const char *section = strstr(bpf_map__name(map), ".rodata");
+
+		if (section && !strcmp(section, ".rodata"))
+			return map;
+	}
+	return NULL;
+}
+
+/* The place of a variable in the section of constants, or NULL. */
+static const struct btf_var_secinfo *find_constant(const struct btf *btf, const char *name)
+{
+	int section = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;
+	const struct btf_type *type = section < 0 ? NULL : btf__type_by_id(btf, section);
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++) {
+		const struct btf_var_secinfo *variable = &btf_var_secinfos(type)[i];
+		const struct btf_type *named = btf__type_by_id(btf, variable->type);
+
+		if (named && !strcmp(btf__name_by_offset(btf, named->name_off), name))
+			return variable;
+	}
+	return NULL;
+}
+
+int gt_load_set_constant(struct bpf_object *object, const char *name, const void *value,
+			 size_t size, struct gt_diag *diag)
+{
+	struct bpf_map *map = find_constants(object);
+	const struct btf_var_secinfo *variable = find_constant(bpf_object__btf(object), name);
+	size_t available = 0;
+	char *data = map ? (char *)bpf_map__initial_value(map, &available) : NULL;
+
+	if (!data || !variable || variable->size != size || variable->offset > available ||
+	    size > available - variable->offset)
+		return gt_diag(diag, -ENOENT, "bpf", NULL,
+			       "the BPF object has no constant %s of %zu bytes", name, size);
+	memcpy(data + variable->offset, value, size);
+	return 0;
 }
 
 bool gt_host_traces(const struct gt_host *host, __u32 process)

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 
 struct bpf_map;
+struct bpf_object;
 struct gt_host;
 
 /* Check whether BPF programs with BTF can be loaded. 0, or -Exxx and advice. */
@@ -16,6 +17,13 @@ int gt_load_check(struct gt_diag *diag);
 /* Make an object use the session's ring and map of processes; before it is loaded. */
 int gt_load_shared_maps(struct bpf_map *events, struct bpf_map *processes,
 			const struct gt_host *host, struct gt_diag *diag);
+
+/*
+ * Set a constant of an object (const volatile, so in .rodata) before it is loaded: `size` bytes, as
+ * large as the variable.
+ */
+int gt_load_set_constant(struct bpf_object *object, const char *name, const void *value,
+			 size_t size, struct gt_diag *diag);
 
 /* Report why a BPF object did not load or attach; returns error. */
 int gt_load_failed(int error, const char *what, struct gt_diag *diag);

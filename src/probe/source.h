@@ -20,6 +20,7 @@
 
 struct gt_target;
 struct gt_hold;
+struct gt_layer;
 
 /* The environment of a source. Owned by the session, valid until the source is closed. */
 struct gt_host {
@@ -67,6 +68,7 @@ struct gt_source {
 	/* The group of API functions that it traces; NULL: none. All such sources are opened as
 	 * one. */
 	const char *group;
+	const struct gt_layer *layer; /* of a layer source (probe/layer.h); NULL: it is none */
 	/* Check whether it can work here: 0, or -Exxx with the reason and advice. */
 	int (*check)(struct gt_diag *diag);
 	/* Load and attach. 0, and a state for `close`. */
@@ -94,3 +96,4 @@ extern const struct gt_source gt_source_cublas;
 extern const struct gt_source gt_source_cudnn;
 extern const struct gt_source gt_source_nccl;
 extern const struct gt_source gt_source_process;
+extern const struct gt_source gt_source_sched;

@@ -108,6 +108,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int exit_code;
+	__u64 self_exec_id;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
@@ -117,6 +118,11 @@ struct task_struct {
 };
 
 #pragma clang attribute pop
+
+/* The context of a raw tracepoint: struct bpf_raw_tracepoint_args, part of the BPF ABI. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
 
 /* The registers a probed function sees: the layout of struct pt_regs, part of the BPF ABI. */
 #if defined(__TARGET_ARCH_x86)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Functions of the running kernel and its modules, by name. */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Find a function in /proc/kallsyms: of this name, or of this name with a suffix that a compiler
+ * adds to a function with the same beginning (".isra.0", ".constprop.0"). ret_name gets the name as
+ * the kernel has it. 0, -ENOENT, or the error of reading.
+ */
+int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size);

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/layer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "base/clock.h"
+#include "event/kinds.h"
+#include "probe/kernel_symbol.h"
+#include "probe/layer_counts.h"
+#include "probe/load.h"
+#include "probe/module_events.h"
+
+#define MAX_SYMBOL 256
+
+struct gt_layer_state {
+	const struct gt_layer *layer;
+	const struct gt_host *host; /* NULL: it is only checked what works here */
+	struct bpf_object *object;
+	struct hook_state {
+		struct bpf_link *link;
+		int error; /* why there is no link */
+	} * hooks;
+	int module_events;
+	bool detached;
+};
+
+/* ---- loading ------------------------------------------------------------------------------ */
+
+/* Whether the kernel's BTF has what a program with typed arguments is attached to. */
+static bool has_typed_point(const struct gt_hook *hook)
+{
+	enum bpf_attach_type type = hook->kind == GT_HOOK_EXIT ? BPF_TRACE_FEXIT : BPF_TRACE_RAW_TP;
+
+	return libbpf_find_vmlinux_btf_id(hook->point, type) > 0;
+}
+
+/* Programs whose attachment point is known at loading must not be loaded where it is missing. */
+static bool is_loadable(const struct gt_hook *hook, bool exits)
+{
+	if (hook->kind == GT_HOOK_EXIT && !exits)
+		return false;
+	return (hook->kind != GT_HOOK_EXIT && hook->kind != GT_HOOK_BTF_TRACEPOINT) ||
+	       has_typed_point(hook);
+}
+
+static int configure_object(struct gt_layer_state *state, bool exits, struct gt_diag *diag)
+{
+	const struct gt_layer *layer = state->layer;
+	struct bpf_object *object = state->object;
+	const struct gt_host *host = state->host;
+	int error;
+
+	for (size_t i = 0; i < layer->hook_count; i++) {
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(object, layer->hooks[i].program);
+
+		if (!program)
+			return gt_diag(diag, -ENOENT, layer->name, NULL,
+				       "the BPF object has no program %s", layer->hooks[i].program);
+		bpf_program__set_autoload(program, is_loadable(&layer->hooks[i], exits));
+	}
+	if (!host)
+		return 0;
+	error = gt_load_set_constant(object, "filter", &host->filter, sizeof(host->filter), diag);
+	if (!error)
+		error = gt_load_set_constant(object, "wakeup_bytes", &host->wakeup_bytes,
+					     sizeof(host->wakeup_bytes), diag);
+	if (!error)
+		error = gt_load_shared_maps(bpf_object__find_map_by_name(object, "events"),
+					    bpf_object__find_map_by_name(object, "processes"), host,
+					    diag);
+	if (!error && layer->prepare)
+		error = layer->prepare(host, object, diag);
+	return error;
+}
+
+/* -Exxx without a message: the kernel rejects the programs. */
+static int load_object(struct gt_layer_state *state, bool exits, struct gt_diag *diag)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = state->layer->name);
+	size_t size;
+	const void *elf = state->layer->object(&size);
+	int error;
+
+	bpf_object__close(state->object);
+	state->object = bpf_object__open_mem(elf, size, &options);
+	if (!state->object)
+		return gt_diag(diag, -errno, state->layer->name, NULL,
+			       "the BPF object cannot be opened: %s", strerror(errno));
+	error = configure_object(state, exits, diag);
+	return error ? error : bpf_object__load(state->object);
+}
+
+/* Kernels that trace no exits of functions (fexit) reject these programs when they are loaded. */
+static int load(struct gt_layer_state *state, struct gt_diag *diag)
+{
+	int error = load_object(state, true, diag);
+
+	if (error && !gt_diag_is_set(diag))
+		error = load_object(state, false, diag);
+	if (error && !gt_diag_is_set(diag))
+		return gt_load_failed(error, state->layer->name, diag);
+	return error;
+}
+
+/* ---- attaching ---------------------------------------------------------------------------- */
+
+static struct bpf_link *attach_function(struct bpf_program *program, const struct gt_hook *hook)
+{
+	char symbol[MAX_SYMBOL];
+	int error = gt_kernel_symbol_find(hook->point, symbol, sizeof(symbol));
+
+	if (!error)
+		return bpf_program__attach_kprobe(program, hook->kind == GT_HOOK_RETURN, symbol);
+	errno = -error;
+	return NULL;
+}
+
+static void attach_hook(struct gt_layer_state *state, size_t index)
+{
+	const struct gt_hook *hook = &state->layer->hooks[index];
+	struct hook_state *at = &state->hooks[index];
+	struct bpf_program *program =
+		bpf_object__find_program_by_name(state->object, hook->program);
+
+	if (at->link)
+		return;
+	at->error = 0;
+	if (bpf_program__fd(program) < 0)
+		at->error = -ENOENT;
+	else if (hook->kind == GT_HOOK_TRACEPOINT)
+		at->link = bpf_program__attach_raw_tracepoint(program, hook->point);
+	else if (hook->kind == GT_HOOK_ENTRY || hook->kind == GT_HOOK_RETURN)
+		at->link = attach_function(program, hook);
+	else
+		at->link = bpf_program__attach_trace(program);
+	if (!at->link && !at->error)
+		at->error = -errno;
+}
+
+static const struct hook_state *state_of(const struct gt_layer_state *state, const char *program)
+{
+	for (size_t i = 0; i < state->layer->hook_count; i++)
+		if (!strcmp(state->layer->hooks[i].program, program))
+			return &state->hooks[i];
+	return NULL;
+}
+
+static bool is_superseded(const struct gt_layer_state *state, const struct gt_hook *hook)
+{
+	const struct hook_state *first =
+		hook->fallback_of ? state_of(state, hook->fallback_of) : NULL;
+
+	return first && first->link;
+}
+
+/* In the order of the table: a fallback follows the hook that it may replace. */
+static void attach_hooks(struct gt_layer_state *state)
+{
+	for (size_t i = 0; i < state->layer->hook_count; i++)
+		if (!is_superseded(state, &state->layer->hooks[i]))
+			attach_hook(state, i);
+}
+
+static bool waits_for_module(const struct gt_hook *hook)
+{
+	return hook->module && !gt_module_is_loaded(hook->module);
+}
+
+/* Whether what a hook shows is missing: neither it nor a fallback is attached. */
+static bool is_missing(const struct gt_layer_state *state, size_t index)
+{
+	const struct gt_hook *hook = &state->layer->hooks[index];
+
+	if (state->hooks[index].link || is_superseded(state, hook))
+		return false;
+	for (size_t i = 0; i < state->layer->hook_count; i++)
+		if (state->layer->hooks[i].fallback_of && state->hooks[i].link &&
+		    !strcmp(state->layer->hooks[i].fallback_of, hook->program))
+			return false;
+	return true;
+}
+
+static void put_reason(struct gt_strbuf *text, const struct gt_hook *hook, int error)
+{
+	bool is_tracepoint =
+		hook->kind == GT_HOOK_TRACEPOINT || hook->kind == GT_HOOK_BTF_TRACEPOINT;
+	const char *what = is_tracepoint ? "tracepoint" : "function";
+
+	if (waits_for_module(hook))
+		gt_strbuf_printf(text, "the module %s is not loaded", hook->module);
+	else if (is_tracepoint && error == -ENOENT)
+		gt_strbuf_printf(text, "this kernel has no tracepoint %s", hook->point);
+	else if (!is_tracepoint && error == -ENOENT && access("/proc/kallsyms", R_OK) == 0 &&
+		 access("/sys/bus/event_source/devices/kprobe", F_OK) == 0)
+		gt_strbuf_printf(text, "this kernel has no function %s", hook->point);
+	else if (!is_tracepoint && access("/sys/bus/event_source/devices/kprobe", F_OK) != 0)
+		gt_strbuf_printf(text,
+				 "function %s: this kernel has no kprobes (CONFIG_KPROBE_EVENTS)",
+				 hook->point);
+	else
+		gt_strbuf_printf(text, "%s %s: %s", what, hook->point, strerror(-error));
+}
+
+/* What is missing, and why; nothing if all is there. Returns the number of hooks that are. */
+static size_t put_missing(struct gt_strbuf *text, const struct gt_layer_state *state)
+{
+	const char *module = NULL;
+	size_t attached = 0;
+
+	for (size_t i = 0; i < state->layer->hook_count; i++) {
+		const struct gt_hook *hook = &state->layer->hooks[i];
+
+		attached += state->hooks[i].link != NULL;
+		if (!hook->lacks || hook->fallback_of || !is_missing(state, i))
+			continue;
+		if (waits_for_module(hook) && module && !strcmp(module, hook->module))
+			continue;
+		gt_strbuf_puts(text, text->length ? "; " : "");
+		if (!waits_for_module(hook))
+			gt_strbuf_printf(text, "%s are not shown: ", hook->lacks);
+		put_reason(text, hook, state->hooks[i].error);
+		if (waits_for_module(hook))
+			module = hook->module;
+	}
+	return attached;
+}
+
+static bool waits_for_modules(const struct gt_layer_state *state)
+{
+	for (size_t i = 0; i < state->layer->hook_count; i++)
+		if (is_missing(state, i) && waits_for_module(&state->layer->hooks[i]))
+			return true;
+	return false;
+}
+
+/* ---- the source --------------------------------------------------------------------------- */
+
+static struct gt_layer_state *new_state(const struct gt_layer *layer, const struct gt_host *host)
+{
+	struct gt_layer_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return NULL;
+	state->layer = layer;
+	state->host = host;
+	state->module_events = -1;
+	state->hooks = calloc(layer->hook_count, sizeof(*state->hooks));
+	if (state->hooks)
+		return state;
+	free(state);
+	return NULL;
+}
+
+void gt_layer_close(void *opaque)
+{
+	struct gt_layer_state *state = opaque;
+
+	if (!state)
+		return;
+	gt_layer_detach(state);
+	bpf_object__close(state->object);
+	if (state->module_events >= 0)
+		close(state->module_events);
+	free(state->hooks);
+	free(state);
+}
+GT_DEFINE_AUTO(layer, struct gt_layer_state, gt_layer_close)
+
+int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag)
+{
+	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL);
+	gt_auto_strbuf missing = GT_STRBUF_INIT;
+	int error = state ? gt_load_check(diag) : -ENOMEM;
+
+	if (!error)
+		error = load(state, diag);
+	if (error)
+		return error;
+	attach_hooks(state);
+	put_missing(&missing, state);
+	return missing.length
+		       ? gt_diag(diag, -ENOENT, layer->name, NULL, "%s", gt_strbuf_string(&missing))
+		       : 0;
+}
+
+/* Say what the session will not show. Nothing at all is an error, unless a module may come. */
+static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
+{
+	gt_auto_strbuf missing = GT_STRBUF_INIT;
+	size_t attached = put_missing(&missing, state);
+
+	if (!attached && !waits_for_modules(state))
+		return gt_diag(diag, -ENOENT, state->layer->name, NULL, "%s",
+			       gt_strbuf_string(&missing));
+	if (missing.length)
+		gt_event_queue_note(state->host->events, "%s: %s%s", state->layer->name,
+				    gt_strbuf_string(&missing),
+				    waits_for_modules(state) ? " (events are shown once it is)"
+							     : "");
+	return 0;
+}
+
+int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void **ret_state,
+		  struct gt_diag *diag)
+{
+	gt_auto(layer) struct gt_layer_state *state = new_state(layer, host);
+	int error;
+
+	if (!state)
+		return gt_diag(diag, -ENOMEM, layer->name, NULL, "out of memory");
+	error = load(state, diag);
+	if (!error && layer->start)
+		error = layer->start(host, state->object, diag);
+	if (error)
+		return error;
+	/* Before the first attempt, so that no module is missed between the two. */
+	state->module_events = gt_module_events_open();
+	attach_hooks(state);
+	error = report_missing(state, diag);
+	if (!error)
+		*ret_state = gt_take(state);
+	return error;
+}
+
+int gt_layer_wait_on(void *opaque)
+{
+	return ((struct gt_layer_state *)opaque)->module_events;
+}
+
+void gt_layer_poll(void *opaque)
+{
+	struct gt_layer_state *state = opaque;
+
+	if (state->module_events >= 0 && gt_module_events_read(state->module_events))
+		attach_hooks(state);
+}
+
+void gt_layer_detach(void *opaque)
+{
+	struct gt_layer_state *state = opaque;
+
+	state->detached = true;
+	for (size_t i = 0; i < state->layer->hook_count; i++) {
+		bpf_link__destroy(state->hooks[i].link);
+		state->hooks[i].link = NULL;
+	}
+}
+
+static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
+{
+	struct gt_layer_counts sums = {0};
+	int map = bpf_object__find_map_fd_by_name(state->object, "layer_counts");
+
+	gt_load_sum_counters(map, &sums, sizeof(sums) / sizeof(__u64));
+	return sums;
+}
+
+void gt_layer_collect(void *opaque)
+{
+	struct gt_layer_state *state = opaque;
+	const struct gt_layer_counts sums = sum_counts(state);
+	struct gt_event_totals *event = (void *)gt_event_new(GT_EVENT_totals, state->layer->name,
+							     strlen(state->layer->name));
+
+	if (state->layer->finish && state->detached)
+		state->layer->finish(state->host, state->object);
+	if (event) {
+		event->head.time = gt_clock_monotonic();
+		event->recorded = sums.recorded;
+		event->lost = sums.lost;
+		event->unsampled = sums.unsampled;
+		event->evicted = sums.evicted;
+		event->unattributed = sums.unattributed;
+	}
+	gt_event_queue_push(state->host->events, event ? &event->head : NULL);
+}
+
+void gt_layer_count(void *opaque, struct gt_counts *counts)
+{
+	const struct gt_layer_counts sums = sum_counts(opaque);
+
+	counts->others_lost += sums.lost + sums.names_lost;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Layer sources: sources of the kernel's own events (system calls, PCIe, fences, DRM, drivers).
+ * Each is a folder with a BPF object (layer.bpf.h) and a table of hooks; this file does the rest:
+ * it attaches what the running kernel has, attaches hooks of modules that are loaded later,
+ * explains what is missing, and counts.
+ *
+ * The events are kinds of event.def; src/layers/ has how they are shown.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/diag.h"
+#include "probe/source.h"
+
+struct bpf_object;
+
+enum gt_hook_kind {
+	GT_HOOK_TRACEPOINT,     /* a raw tracepoint: SEC("raw_tp") */
+	GT_HOOK_BTF_TRACEPOINT, /* with typed arguments, built into the kernel: SEC("tp_btf") */
+	GT_HOOK_ENTRY,          /* of a function: SEC("kprobe") */
+	GT_HOOK_RETURN,         /* SEC("kretprobe") */
+	GT_HOOK_EXIT, /* of a function built into the kernel, with arguments: SEC("fexit") */
+};
+
+/* One BPF program of a layer source, and the point in the kernel where it is attached. */
+struct gt_hook {
+	const char *program; /* in the BPF object */
+	enum gt_hook_kind kind;
+	const char *point;  /* the tracepoint, or the function without a compiler's suffix */
+	const char *module; /* the module that has it; NULL: the kernel itself */
+	/* The program in whose place this one is attached, where that cannot be; NULL: none. */
+	const char *fallback_of;
+	/* What is not shown without it, "the ends of waits"; NULL: nothing, it is optional. */
+	const char *lacks;
+};
+
+struct gt_layer {
+	const char *name;                        /* of the source */
+	const void *(*object)(size_t *ret_size); /* the ELF: NAME_bpf__elf_bytes of the skeleton */
+	const struct gt_hook *hooks;
+	size_t hook_count;
+	/* Set constants (gt_load_set_constant) and sizes of maps, before the object is loaded; may
+	 * be NULL. */
+	int (*prepare)(const struct gt_host *host, struct bpf_object *object, struct gt_diag *diag);
+	/* Called once it is loaded, before it is attached; may be NULL. */
+	int (*start)(const struct gt_host *host, struct bpf_object *object, struct gt_diag *diag);
+	/* Called once nothing more is recorded: emit what began and did not end; may be NULL. */
+	void (*finish)(const struct gt_host *host, struct bpf_object *object);
+};
+
+/* The functions of a struct gt_source; `state` is a struct gt_layer_state. */
+int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag);
+int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void **ret_state,
+		  struct gt_diag *diag);
+int gt_layer_wait_on(void *state);
+void gt_layer_poll(void *state);
+void gt_layer_detach(void *state);
+void gt_layer_collect(void *state);
+void gt_layer_count(void *state, struct gt_counts *counts);
+void gt_layer_close(void *state);
+
+/*
+ * Define gt_source_NAME of NAME_layer, a struct gt_layer. `text` is the summary, `requirement` what
+ * it needs of the kernel, beside BTF and the privileges.
+ */
+/* clang-format off */
+#define GT_DEFINE_LAYER_SOURCE(identifier, text, requirement)                                      \
+	static int identifier##_check(struct gt_diag *diag)                                        \
+	{                                                                                          \
+		return gt_layer_check(&identifier##_layer, diag);                                  \
+	}                                                                                          \
+	static int identifier##_open(const struct gt_host *host, void **ret_state,                 \
+				     struct gt_diag *diag)                                         \
+	{                                                                                          \
+		return gt_layer_open(&identifier##_layer, host, ret_state, diag);                  \
+	}                                                                                          \
+	const struct gt_source gt_source_##identifier = {                                          \
+		.name = #identifier,                                                               \
+		.summary = text,                                                                   \
+		.needs = requirement,                                                              \
+		.layer = &identifier##_layer,                                                      \
+		.check = identifier##_check,                                                       \
+		.open = identifier##_open,                                                         \
+		.wait_on = gt_layer_wait_on,                                                       \
+		.poll = gt_layer_poll,                                                             \
+		.detach = gt_layer_detach,                                                         \
+		.collect = gt_layer_collect,                                                       \
+		.count = gt_layer_count,                                                           \
+		.close = gt_layer_close,                                                           \
+	}
+/* clang-format on */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The counters of a layer source, shared by its BPF programs and user space: one per CPU. */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+struct gt_layer_counts {
+	__u64 recorded;     /* events in the ring */
+	__u64 lost;         /* events that were dropped (ring full) */
+	__u64 unsampled;    /* events that sampling (--sample) omitted, on purpose */
+	__u64 evicted;      /* beginnings whose end cannot be matched: a map was full */
+	__u64 unattributed; /* events whose process is not known, omitted for that */
+	__u64 names_lost;   /* `process` events that were dropped (ring full) */
+};
