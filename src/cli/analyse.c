@@ -215,6 +215,8 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 		};
 		analyse.has_command = rest < count;
 		given.target.trace.failures = row->failures;
+		/* Sums come at the end: reports before it need the calls. */
+		given.target.trace.sums = row->sums && !given.interval && !given.target.trace.from;
 		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,
 					row->stacks || analyse.how.by == GT_BY_STACK);
 	}

@@ -18,6 +18,9 @@ struct gt_analyse_options {
 	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)), \
 	{0, "by", "KEY", by_help, GT_OPTION_CHOICE, \
 	 offsetof(struct gt_analyse_options, by), choices}, \
+	GT_REPORT_OPTIONS
+/* Those of every report. */
+#define GT_REPORT_OPTIONS \
 	{0, "top", "N", "print at most N rows of each table", GT_OPTION_COUNT, \
 	 offsetof(struct gt_analyse_options, top), NULL}, \
 	{0, "interval", "TIME", "print the report every TIME, too; SIGUSR1 prints it at once", \
@@ -45,9 +48,10 @@ struct gt_analysis_command {
 	enum gt_by by[GT_MAX_GROUPS]; /* of the choices of --by, in their order */
 	bool stacks;                  /* stacks are recorded whatever --by is */
 	bool failures;                /* the errors of all functions are recorded */
+	bool sums;                    /* calls are needed as sums by function only */
 };
 
-enum { GT_ANALYSIS_COMMANDS = 4 };
+enum { GT_ANALYSIS_COMMANDS = 5 };
 extern const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS];
 
 /* Runs a command of gt_analysis_commands. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The commands that analyse a session and print a report: one row each. */
 #include "cli/analyse.h"
+#include "report/stat.h"
 
 /* By what the rows of a report may be split, besides its own first choice. */
 #define CALL_GROUP_NAMES "stack", "thread", "stream", "process", "device", "context", NULL
@@ -36,6 +37,22 @@ static const struct gt_option error_options[] = {
 	GT_ANALYSE_OPTIONS(error_groups, "split the rows: stack (default), thread, stream, "
 					 "process, device or context"),
 	GT_ERROR_EXITCODE_OPTION("failed calls"),
+};
+
+static const struct gt_option stat_options[] = {
+	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)),
+	{'e', "event", "SOURCE,…",
+	 "summarize these sources (default: cuda); all: every one that "
+	 "works here",
+	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, target.trace.sources), NULL},
+	GT_REPORT_OPTIONS,
+};
+
+static const char *const stat_examples[] = {
+	"gputap stat -- ./train                   # calls by function",
+	"gputap stat -e cuda,sched -- ./train     # … and when its threads did not run",
+	"sudo gputap stat -e all --duration 10s   # the whole system, all layers",
+	NULL,
 };
 
 static const char *const kernel_examples[] = {
@@ -172,5 +189,25 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 		.by = {CALL_GROUPS},
 		.stacks = true,
 		.failures = true,
+	},
+	{
+		.command =
+			{
+				ANALYSIS,
+				.name = "stat",
+				.summary = "Summarize the events of sources",
+				.description =
+					"Prints a summary of each source ('gputap list'): of "
+					"the calls a row per function, counted in the "
+					"kernel; of the layers below them the events, "
+					"their rates and durations, and the processes "
+					"that caused them. 'gputap trace -e SOURCE' "
+					"prints the events themselves.",
+				.examples = stat_examples,
+				OPTIONS(stat_options),
+			},
+		.report = &gt_report_stat,
+		.by = {GT_BY_NOTHING},
+		.sums = true,
 	},
 };

@@ -228,10 +228,13 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 		char name[64];
 		int error = sources[i]->check(&diag);
 
+		/* Layers are missing where the kernel has none; calls can be traced then. */
+		enum doctor_verdict verdict = !error ? FINE : sources[i]->layer ? WORSE : BROKEN;
+
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
-		print_examination(json, name, error ? BROKEN : FINE,
+		print_examination(json, name, verdict,
 				  error ? explain_source(&diag, &bpf) : sources[i]->summary);
-		worst = error ? BROKEN : worst;
+		worst = verdict > worst ? verdict : worst;
 	}
 	return worst;
 }

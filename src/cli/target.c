@@ -120,6 +120,29 @@ static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 		gt_strbuf_printf(text, "; %s", gt_strbuf_string(&gaps));
 }
 
+static void put_calls(struct gt_strbuf *text, const struct gt_event_account *account)
+{
+	gt_strbuf_printf(text,
+			 "%" PRIu64 " call%s: %" PRIu64 " complete, %" PRIu64
+			 " unfinished, %" PRIu64 " lost",
+			 (uint64_t)account->made, account->made == 1 ? "" : "s",
+			 (uint64_t)account->complete, (uint64_t)account->unfinished,
+			 (uint64_t)account->lost);
+	if (account->filtered)
+		gt_strbuf_printf(text, ", %" PRIu64 " filtered", (uint64_t)account->filtered);
+}
+
+static void put_layers(struct gt_strbuf *text, const struct gt_names *names, bool continued)
+{
+	size_t count;
+	const struct gt_known_totals *totals = gt_names_totals(names, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		gt_strbuf_puts(text, continued || i ? "; " : "");
+		gt_put_totals(text, &totals[i]);
+	}
+}
+
 /* Where only some calls of a capture are shown, the losses are nevertheless those of all. */
 static void print_totals(const struct gt_names *names, const struct running *running)
 {
@@ -132,14 +155,9 @@ static void print_totals(const struct gt_names *names, const struct running *run
 	}
 	if (gt_names_is_incomplete(names))
 		gt_strbuf_puts(&text, "incomplete: ");
-	gt_strbuf_printf(&text,
-			 "%" PRIu64 " call%s: %" PRIu64 " complete, %" PRIu64
-			 " unfinished, %" PRIu64 " lost",
-			 (uint64_t)account->made, account->made == 1 ? "" : "s",
-			 (uint64_t)account->complete, (uint64_t)account->unfinished,
-			 (uint64_t)account->lost);
-	if (account->filtered)
-		gt_strbuf_printf(&text, ", %" PRIu64 " filtered", (uint64_t)account->filtered);
+	if (!gt_names_has_only_layers(names))
+		put_calls(&text, account);
+	put_layers(&text, names, !gt_names_has_only_layers(names));
 	if (account->orphans)
 		gt_strbuf_printf(&text, "; %" PRIu64 " more began before the probes were attached",
 				 (uint64_t)account->orphans);

@@ -66,6 +66,9 @@ bool gt_names_is_incomplete(const struct gt_names *names)
 {
 	const struct gt_event_account *account = gt_names_account(names);
 
+	gt_vec_each (totals, &names->totals)
+		if (totals->lost || totals->evicted)
+			return true;
 	return names->gaps.kept.count || names->gaps.omitted || !account || account->lost ||
 	       account->others_lost || account->entries_lost || account->orphans;
 }

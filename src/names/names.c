@@ -52,6 +52,7 @@ void gt_names_free(struct gt_names *names)
 		return;
 	gt_hash_free_with(names->processes, free);
 	gt_known_gaps_free(&names->gaps);
+	gt_known_totals_free(&names->totals);
 	gt_hash_free_with(names->functions, free);
 	gt_hash_free_with(names->libraries, free);
 	gt_hash_free_with(names->commands, free);

@@ -115,6 +115,24 @@ __u64 gt_names_start_time(const struct gt_names *names);
 /* The last account that passed, or NULL. */
 const struct gt_event_account *gt_names_account(const struct gt_names *names);
 
+#define GT_MAX_TOTALS 64 /* sources whose totals are kept */
+
+/* The totals of a layer source: a `totals` event. */
+struct gt_known_totals {
+	const char *source; /* belongs to the names */
+	uint64_t recorded, lost, unsampled, evicted, unattributed;
+};
+
+/* The latest totals of each layer source. */
+const struct gt_known_totals *gt_names_totals(const struct gt_names *names, size_t *ret_count);
+/* Whether there are totals of layer sources, and no call to account for. */
+bool gt_names_has_only_layers(const struct gt_names *names);
+/* Add "sched: 12 events: 12 recorded, 0 lost". */
+void gt_put_totals(struct gt_strbuf *text, const struct gt_known_totals *totals);
+
+/* Add the key "totals": an array of objects. */
+void gt_json_totals(struct gt_json *json, const struct gt_names *names);
+
 /* What may be missing, since probes were not in place in time: a `gap` event. */
 struct gt_known_gap {
 	__u32 process; /* 0: not that of one */

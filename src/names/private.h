@@ -64,6 +64,12 @@ struct gt_known_gaps {
 int gt_known_gaps_take(struct gt_known_gaps *gaps, const struct gt_event *event);
 void gt_known_gaps_free(struct gt_known_gaps *gaps);
 
+typedef GT_VEC(struct gt_known_totals) gt_known_totals_list;
+
+/* 0 or -ENOMEM. */
+int gt_known_totals_take(gt_known_totals_list *totals, const struct gt_event *event);
+void gt_known_totals_free(gt_known_totals_list *totals);
+
 #define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
 
 /* Keys of what is known by process and number. */
@@ -97,6 +103,7 @@ struct gt_names {
 	bool has_wall, has_start, has_account;
 	struct gt_event_account account;
 	struct gt_known_gaps gaps;
+	gt_known_totals_list totals;
 };
 
 /* A name of this text, which the caller frees; NULL: no memory. */

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
+#include "layers/layers.h"
 #include "output/columns.h"
 #include "output/launch.h"
 #include "output/sink.h"
@@ -267,8 +268,23 @@ static void put_record(struct one_line_output *output, const struct gt_names *na
 	gt_strbuf_putc(text, '\n');
 }
 
+/* An event of a layer source: "fence wait_start: driver=… ". */
+static void put_layer_event(struct one_line_output *output, const struct gt_names *names,
+			    const struct gt_layer_kind *row, const struct gt_event *event)
+{
+	struct gt_strbuf *text = &output->sink.text;
+
+	release_before(output, names, event->time);
+	gt_columns_note_thread(&output->columns, event);
+	gt_columns_put(&output->columns, text, names, event, event->time);
+	gt_strbuf_printf(text, "%s %s: ", row->source, gt_layer_event_name(row, event));
+	gt_layer_format(text, row, names, event);
+	gt_strbuf_putc(text, '\n');
+}
+
 static int one_line_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
+	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
 	struct one_line_output *output = opaque;
 	int error = 0;
 
@@ -281,6 +297,8 @@ static int one_line_event(void *opaque, const struct gt_names *names, const stru
 		take_return(output, names, (const struct gt_event_call *)event);
 	else if (event->kind == GT_EVENT_record)
 		put_record(output, names, (const struct gt_event_record *)event);
+	else if (layer)
+		put_layer_event(output, names, layer, event);
 	else if (event->kind == GT_EVENT_account)
 		gt_columns_put_titles(&output->columns, &output->sink.text);
 	return error ? error : gt_sink_wrote(&output->sink);

@@ -290,6 +290,17 @@ int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag)
 		       : 0;
 }
 
+/* With -e all, what is missing is said with -v only. */
+static bool is_wanted_by_name(const struct gt_layer_state *state)
+{
+	const struct gt_trace_options *options = state->host->options;
+
+	gt_vec_each (name, &options->sources.words)
+		if (!strcmp(*name, state->layer->name))
+			return true;
+	return options->verbose;
+}
+
 /* Say what the session will not show. Nothing at all is an error, unless a module may come. */
 static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 {
@@ -299,7 +310,7 @@ static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 	if (!attached && !waits_for_modules(state))
 		return gt_diag(diag, -ENOENT, state->layer->name, NULL, "%s",
 			       gt_strbuf_string(&missing));
-	if (missing.length)
+	if (missing.length && is_wanted_by_name(state))
 		gt_event_queue_note(state->host->events, "%s: %s%s", state->layer->name,
 				    gt_strbuf_string(&missing),
 				    waits_for_modules(state) ? " (events are shown once it is)"

@@ -41,7 +41,7 @@
 /* Which calls are traced; for commands that do not choose the calls themselves. */
 #define GT_TRACE_OPTIONS_OF_CALLS(OPTION, LAST, command) \
 	OPTION(command, LIST, sources, 'e', "event", "SOURCE,…", NULL, LIVE, \
-	       "enable these sources (default: cuda)") \
+	       "enable these sources (default: cuda); all: every one that works here") \
 	OPTION(command, LIST, functions, 'f', "function", "NAME,…", NULL, ANY, \
 	       "trace these functions instead of those traced by default ('gputap list " \
 	       "--functions'): globs such as 'cudaMem*', or '*' for all; '!cudaGet*' excludes") \

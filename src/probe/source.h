@@ -86,6 +86,8 @@ struct gt_source {
 	void (*close)(void *state);
 };
 
+#define GT_ALL_SOURCES "all" /* in -e: every source that works here */
+
 /* All sources; *ret_count of them. The first one, "cuda", is the default of -e. */
 const struct gt_source *const *gt_sources(size_t *ret_count);
 /* NULL if there is none of that name. */

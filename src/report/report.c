@@ -295,6 +295,20 @@ static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 		gt_strbuf_printf(text, "C%s.\n", gt_strbuf_string(&gaps) + 1);
 }
 
+static void put_layers(struct gt_strbuf *text, const struct gt_names *names)
+{
+	size_t count;
+	const struct gt_known_totals *totals = gt_names_totals(names, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		bool complete = !totals[i].lost && !totals[i].evicted;
+
+		gt_strbuf_puts(text, complete ? "Complete: " : "Incomplete: ");
+		gt_put_totals(text, &totals[i]);
+		gt_strbuf_puts(text, ".\n");
+	}
+}
+
 /* What was counted up to the end; before, nobody knows what was lost. */
 static void put_losses(struct gt_strbuf *text, const struct gt_names *names, bool final)
 {
@@ -304,6 +318,11 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 		return;
 	if (!account) {
 		gt_strbuf_puts(text, "The capture is truncated: its losses are unknown.\n");
+		return;
+	}
+	put_layers(text, names);
+	if (gt_names_has_only_layers(names)) {
+		put_gaps(text, names);
 		return;
 	}
 	if (account->lost || account->others_lost || account->unfinished || account->filtered)

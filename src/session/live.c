@@ -257,6 +257,25 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 	return error || fd < 0 ? error : wait_for(live, fd, WAIT_SOURCE, index, diag);
 }
 
+/* Each source that works here; why the others do not is a note with -v, and in 'gputap doctor'. */
+static int open_all_sources(struct gt_live *live)
+{
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct gt_diag diag = {0};
+		int error = open_source(live, sources[i]->name, &diag);
+
+		if (error == -ENOMEM)
+			return error;
+		if (error && live->options->verbose)
+			gt_event_queue_note(live->host.events, "%s is not enabled: %s",
+					    sources[i]->name, diag.text);
+	}
+	return 0;
+}
+
 static int open_sources(struct gt_live *live, struct gt_diag *diag)
 {
 	const struct gt_strings *sources = &live->options->sources;
@@ -267,7 +286,9 @@ static int open_sources(struct gt_live *live, struct gt_diag *diag)
 		error = gt_processes_add_trees(live->processes_fd, live->options->processes,
 					       live->options->process_count, diag);
 	for (size_t i = 0; i < sources->words.count && !error; i++)
-		error = open_source(live, sources->words.items[i], diag);
+		error = !strcmp(sources->words.items[i], GT_ALL_SOURCES)
+				? open_all_sources(live)
+				: open_source(live, sources->words.items[i], diag);
 	if (!error && !sources->words.count)
 		error = open_source(live, "cuda", diag);
 	return error;

@@ -3,10 +3,23 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "base/clean.h"
 #include "base/text.h"
+
+static unsigned all_groups(void)
+{
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+	unsigned groups = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (sources[i]->group)
+			groups |= gt_api_group_bit(sources[i]->group);
+	return groups;
+}
 
 unsigned gt_opened_groups(const struct gt_strings *names)
 {
@@ -17,6 +30,8 @@ unsigned gt_opened_groups(const struct gt_strings *names)
 
 		if (source && source->group)
 			groups |= gt_api_group_bit(source->group);
+		if (!strcmp(*name, GT_ALL_SOURCES))
+			groups |= all_groups();
 	}
 	return groups;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "layers/layers.h"
 #include "names/names.h"
 #include "probe/api/condition.h"
 
@@ -78,6 +79,17 @@ static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_c
 	return !options->duration || call->head.time - replay->start <= options->duration;
 }
 
+/* Whether a live session with these options would have recorded an event of a process. */
+static bool is_event_asked_for(const struct gt_replay *replay, const struct gt_event *event)
+{
+	const struct gt_trace_options *options = replay->options;
+
+	if (!is_one_of(event->process, options->processes, options->process_count))
+		return false;
+	return !options->name ||
+	       gt_glob(options->name, gt_names_process(replay->names, event->process));
+}
+
 /* Whether a gap may lack calls that were asked for. */
 static bool is_gap_asked_for(const struct gt_replay *replay, const struct gt_event *event)
 {
@@ -107,7 +119,7 @@ static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 	bool finished = is_call && !(call->state & GT_CALL_UNFINISHED);
 
 	if (!is_call && event->kind != GT_EVENT_entry)
-		return true;
+		return !gt_layer_kind(event->kind) || is_event_asked_for(replay, event);
 	if (!replay->start)
 		replay->start = event->time;
 	if (!is_asked_for(replay, call)) {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The report "stat": a summary of each source. A source has a report of its own in the table of
+ * stat.c, or the one of all layer sources: events, rates, durations and processes.
+ */
+#pragma once
+
+#include "report/report.h"
+
+extern const struct gt_report gt_report_calls;        /* API calls by function */
+extern const struct gt_report gt_report_layer_events; /* of any layer source */
+
+extern const struct gt_report gt_report_stat;

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Layer sources: what all of them share, shown by "sched", which works on every kernel with BTF.
+
+load helper
+
+setup() {
+	need_probes
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# events FILE NAME: the JSON lines of events of this name.
+events() {
+	jq -c --arg name "$2" 'select(.schema == "gputap.event.1" and .name == $name)' "$1"
+}
+
+@test "sched shows how long a thread slept, and who woke its parent" {
+	gputap trace -e sched --json -o out.json -- sh -c 'sleep 0.3; :'
+	expect_status 0
+	events out.json off_cpu >waits.json
+	# The shell waited for sleep at least as long as that slept, and its end woke the shell.
+	run -0 jq -s 'any(.process == "sleep" and .state == "sleeping" and .duration >= 300000000)' \
+		waits.json
+	[ "$output" = true ]
+	run -0 jq -s '(map(select(.process == "sleep"))[0].pid) as $child |
+		any(.process == "sh" and .duration >= 290000000 and .waker_process_number == $child)' waits.json
+	[ "$output" = true ]
+}
+
+@test "the time of an event with a duration is its beginning, and no wait lasts longer than the session" {
+	gputap trace -e sched --json -o out.json -- sleep 0.1
+	run -0 jq -s '(map(select(.schema == "gputap.account.1"))[0].time) as $last |
+		map(select(.name == "off_cpu")) | all(.time > 0 and .time + .duration <= $last and
+			.runnable <= .duration)' out.json
+	[ "$output" = true ]
+}
+
+@test "the totals of a source are the number of its events" {
+	gputap trace -e sched --json -o out.json -- sh -c 'for i in 1 2 3 4 5; do sleep 0.01; done'
+	count=$(events out.json off_cpu | wc -l)
+	[ "$count" -ge 10 ]
+	run -0 jq -c 'select(.schema == "gputap.totals.1") | [.source, .recorded, .lost]' out.json
+	[ "$output" = "[\"sched\",$count,0]" ]
+	grep -q "^gputap: sched: $count events: $count recorded, 0 lost$" <<<"$stderr"
+}
+
+@test "children of the command are traced, other processes are not" {
+	sleep 30 3>&- &
+	other=$!
+	gputap trace -e sched --json -o out.json -- sh -c 'sleep 0.05 & wait'
+	kill $other
+	run -0 jq -s --argjson other $other 'map(select(.name == "off_cpu")) |
+		(any(.process == "sleep")) and (all(.pid != $other))' out.json
+	[ "$output" = true ]
+}
+
+@test "text, one line and a capture show the same events" {
+	gputap trace -e sched -o run.gtap -- sleep 0.1
+	gputap trace --from run.gtap --json
+	count=$(grep -c '"name":"off_cpu"' <<<"$output")
+	[ "$count" -ge 1 ]
+	gputap trace --from run.gtap
+	[ "$(grep -c '\[SCHED\]' <<<"$output")" = "$count" ]
+	grep -qE 'off_cpu +\[SCHED\] +runnable=.* state=sleeping cpu=[0-9]+ \([0-9.]+ m?s\)$' <<<"$output"
+	gputap trace --from run.gtap -1
+	[ "$(grep -c 'sched off_cpu: ' <<<"$output")" = "$count" ]
+	gputap trace --from run.gtap -d 1
+	! grep -q '\[SCHED\]' <<<"$output"
+}
+
+@test "stat summarizes events, their durations and processes" {
+	gputap stat -e sched -o table -- sh -c 'sleep 0.2; :'
+	expect_status 0
+	grep -qE '^off_cpu +[0-9]+ +[0-9.]+/s' table
+	grep -qE '^[0-9]+ sleep +[0-9]+ +[0-9.]+ ms' table
+	gputap stat -e sched --json -o stat.json -- sh -c 'sleep 0.2; :'
+	run -0 jq -e '.sources[0] | .source == "sched" and .events[0].name == "off_cpu" and
+		.events[0].duration.max >= 200000000 and
+		(.processes | any(.process == "sleep"))' stat.json
+	run -0 jq -e '.sources[0].events[0].count == .totals[0].recorded' stat.json
+}
+
+@test "stat has the calls by function, as trace -c" {
+	load tracing
+	use_standin
+	gputap stat --gpu nvidia --json -o stat.json -- "$calls"
+	run -0 jq -r '.sources[0].functions[] | "\(.calls) \(.errors) \(.name)"' stat.json
+	stat=$(sort <<<"$output")
+	trace -c -- "$calls"
+	counts=$(awk '$1 ~ /^[0-9]+$/ && NF >= 8 { print $1, $2, $NF }' <<<"$stderr" | sort)
+	[ "$stat" = "$counts" ] || fail "$stat, not $counts"
+}
+
+@test "-e all enables what works here and succeeds" {
+	gputap trace -e all --json -o out.json -- sleep 0.05
+	expect_status 0
+	[ "$(events out.json off_cpu | wc -l)" -ge 1 ]
+}
+
+@test "doctor has a row for each layer source" {
+	gputap doctor --json
+	run -0 jq -e '.examinations | any(.name == "source sched" and .verdict == "ok")' <<<"$output"
+}
