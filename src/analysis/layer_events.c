@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "event/kinds.h"
 
 struct gt_layer_events {
 	GT_VEC(struct gt_layer_event_row) rows;
@@ -88,7 +89,7 @@ int gt_layer_events_take(struct gt_layer_events *events, const struct gt_event *
 		return -ENOMEM;
 	row->count++;
 	process->count++;
-	if (!gt_layer_event_duration(event, &duration))
+	if (!gt_event_duration(event, &duration))
 		return 0;
 	process->total_ns += duration;
 	return gt_histogram_add(&row->durations, duration);

@@ -2,6 +2,7 @@
 #include "event/kinds.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,40 @@ int gt_event_check(const struct gt_event *record, size_t available)
 	    record->kind == GT_EVENT_implicit)
 		return call_is_consistent((const struct gt_event_call *)record) ? 0 : -EBADMSG;
 	return 0;
+}
+
+/* The offset of the field "duration" in a kind's records; 0: it has none. */
+static size_t find_duration(const struct gt_event_kind_info *kind)
+{
+	size_t offset = sizeof(struct gt_event);
+
+	for (unsigned i = 0; i < kind->field_count && offset < kind->size; i++) {
+		if (!strcmp(kind->fields[i].name, "duration"))
+			return offset;
+		offset += kind->fields[i].size;
+	}
+	return 0;
+}
+
+bool gt_event_duration(const struct gt_event *record, uint64_t *ret_duration)
+{
+	/* The offset + 1 of each kind that was looked for: the same whoever finds it first. */
+	static _Atomic uint16_t offsets[GT_EVENT_KINDS];
+	const struct gt_event_kind_info *kind = gt_event_kind(record->kind);
+	size_t offset;
+
+	if (!kind)
+		return false;
+	offset = atomic_load_explicit(&offsets[record->kind], memory_order_relaxed);
+	if (!offset) {
+		offset = find_duration(kind) + 1;
+		atomic_store_explicit(&offsets[record->kind], (uint16_t)offset,
+				      memory_order_relaxed);
+	}
+	if (offset == 1)
+		return false;
+	memcpy(ret_duration, (const char *)record + offset - 1, sizeof(*ret_duration));
+	return true;
 }
 
 size_t gt_event_tail_size(const struct gt_event *record)

@@ -37,6 +37,9 @@ const struct gt_event_kind_info *gt_event_kind(unsigned kind);
  */
 int gt_event_check(const struct gt_event *record, size_t available);
 
+/* Whether a checked record has a field "duration", and its value in ns. */
+bool gt_event_duration(const struct gt_event *record, uint64_t *ret_duration);
+
 /* Bytes after the fixed part of a checked record of a known kind. */
 size_t gt_event_tail_size(const struct gt_event *record);
 

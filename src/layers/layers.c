@@ -59,21 +59,6 @@ static const struct gt_layer_field *find_format(const struct gt_layer_kind *row,
 	return NULL;
 }
 
-bool gt_layer_event_duration(const struct gt_event *event, uint64_t *ret_duration)
-{
-	const struct gt_event_kind_info *kind = gt_event_kind(event->kind);
-	const char *at = (const char *)(event + 1);
-
-	for (unsigned i = 0; i < kind->field_count && !is_tail(&kind->fields[i]); i++) {
-		if (!strcmp(kind->fields[i].name, "duration")) {
-			*ret_duration = read_field(at, &kind->fields[i]);
-			return true;
-		}
-		at += kind->fields[i].size;
-	}
-	return false;
-}
-
 /* ---- text --------------------------------------------------------------------------------- */
 
 static void put_value(struct gt_strbuf *text, const struct gt_event_field *field, uint64_t value)
@@ -147,7 +132,7 @@ void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 	else
 		put_fields(&details, row, names, event);
 	gt_strbuf_puts(text, gt_strbuf_string(&details));
-	if (!gt_layer_event_duration(event, &duration))
+	if (!gt_event_duration(event, &duration))
 		return;
 	gt_strbuf_puts(text, details.length ? " (" : "(");
 	gt_format_duration(text, duration);
@@ -214,7 +199,7 @@ void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 {
 	uint64_t duration = 0;
 
-	gt_layer_event_duration(event, &duration);
+	gt_event_duration(event, &duration);
 	gt_json_string(json, "schema", "gputap.event.1");
 	gt_json_u64(json, "time", event->time - duration);
 	gt_json_string(json, "clock", "monotonic");

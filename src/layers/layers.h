@@ -47,9 +47,6 @@ struct gt_layer_kinds {
 const struct gt_layer_kind *gt_layer_kind(unsigned kind);
 /* The name of an event: "wait_end". */
 const char *gt_layer_event_name(const struct gt_layer_kind *row, const struct gt_event *event);
-/* The field "duration" of an event in ns, and whether its kind has one. */
-bool gt_layer_event_duration(const struct gt_event *event, uint64_t *ret_duration);
-
 /* Add the details of a text line. `event` is a checked record of this kind. */
 void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 		     const struct gt_names *names, const struct gt_event *event);

@@ -168,26 +168,51 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_error "gputap: nowhere: No such file or directory"
 }
 
+# The last block of events, which is followed by the index: its offset.
+last_block() {
+	grep -obUaP 'GBLK\x01\x00\x00\x00' calls.gtap | tail -1 | cut -d: -f1
+}
+
+# Some of the calls, and not all.
+expect_some_calls() {
+	local count
+	count=$(grep -c '\[EXIT\]' <<<"$output")
+	[ "$count" -gt 0 ] && [ "$count" -lt "$1" ] || fail "$count calls, not some of $1"
+}
+
 @test "a truncated capture is shown up to there, and has no totals" {
-	record "$calls" 20
-	size=$(stat -c %s calls.gtap)
-	head -c $((size - 100)) calls.gtap >broken.gtap
+	record "$calls" 4000
+	show
+	all=$(grep -c '\[EXIT\]' <<<"$output")
+	head -c $(($(last_block) + 100)) calls.gtap >broken.gtap
 	gputap trace --from broken.gtap
 	expect_status 1
 	expect_error_line '^gputap: broken\.gtap: truncated at byte [0-9]+; the events before it were read$'
 	expect_error_line '^gputap: the capture is truncated: it has no totals$'
-	expect_count "$output" '\[EXIT\]' 20
+	expect_some_calls "$all"
 }
 
 @test "a corrupt capture is shown up to there" {
-	record "$calls" 20
-	size=$(stat -c %s calls.gtap)
-	printf '\1\0' | dd of=calls.gtap bs=1 seek=$((size - 200)) conv=notrunc status=none
-	dd if=/dev/zero of=calls.gtap bs=1 seek=$((size - 400)) count=150 conv=notrunc status=none
+	record "$calls" 4000
+	show
+	all=$(grep -c '\[EXIT\]' <<<"$output")
+	dd if=/dev/zero of=calls.gtap bs=1 seek=$(($(last_block) + 60)) count=150 conv=notrunc status=none
 	show
 	expect_status 1
 	expect_error_line '^gputap: calls\.gtap: malformed at byte [0-9]+; the events before it were read$'
-	expect_output_line '\[EXIT\]'
+	expect_some_calls "$all"
+}
+
+@test "a capture whose recorder was killed has all but the last moment" {
+	start_trace -o calls.gtap -- sh -c "'$calls' 50; sleep 2; sleep 60"
+	wait_for grep -qUa GBLK calls.gtap
+	sleep 1.5
+	kill -9 "$tracer"
+	wait "$tracer" || :
+	pkill -f 'sleep 60' || :
+	gputap trace --from calls.gtap
+	expect_error_line '^gputap: the capture is truncated: it has no totals$'
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 50
 }
 
 @test "a capture of a newer version is rejected" {
@@ -195,7 +220,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	printf '\x63' | dd of=calls.gtap bs=1 seek=8 conv=notrunc status=none
 	show
 	expect_status 1
-	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 1: use a newer one"
+	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 2: use a newer one"
 }
 
 @test "a capture takes no command, no path and no option of the kernel's filter" {

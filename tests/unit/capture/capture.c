@@ -2,6 +2,8 @@
 /* Captures: written, read, and corrupted in every way. */
 #include <errno.h>
 
+#include <zstd.h>
+
 #include "capture/capture.h"
 #include "event/kinds.h"
 #include "fixture.h"
@@ -32,6 +34,28 @@ static void record(unsigned count)
 		CHECK_INT(gt_capture_write(writer, note), 0);
 	}
 	CHECK_INT(gt_capture_close(writer, NULL), 0);
+}
+
+/* The same as version 1 had them: without blocks. */
+static void record_plain(unsigned count)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_capture_head head = {
+		.magic = GT_CAPTURE_MAGIC,
+		.version = 1,
+		.size = sizeof(head),
+		.schema_size = 8,
+	};
+
+	fixture();
+	gt_strbuf_add(&text, (const char *)&head, sizeof(head));
+	gt_strbuf_add(&text, "1 call \n\0", 8);
+	for (unsigned i = 0; i < count; i++) {
+		gt_autofree struct gt_event *note = make_note(i, i % 1000);
+
+		gt_strbuf_add(&text, (const char *)note, note->size);
+	}
+	write_file(FILE_NAME, text.data, text.length);
 }
 
 /* Reads all of them; *ret_result is how it ended. */
@@ -207,11 +231,11 @@ TEST("a capture of a newer version is rejected with that version")
 
 	record(1);
 	file = contents();
-	((struct gt_capture_head *)file.data)->version = 2;
+	((struct gt_capture_head *)file.data)->version = 3;
 	write_file(FILE_NAME, file.data, file.size);
 	CHECK_INT(replay(&result, &diag), 0);
 	CHECK_INT(result, -EPROTONOSUPPORT);
-	CHECK_STR(diag.text, "version 2; this gputap reads up to 1: use a newer one");
+	CHECK_STR(diag.text, "version 3; this gputap reads up to 2: use a newer one");
 }
 
 TEST("a header with invalid sizes is rejected")
@@ -257,12 +281,22 @@ TEST("a larger head, as a newer version may have, is skipped")
 	CHECK_INT(result, 0);
 }
 
-TEST("a capture that is truncated at any byte can be read up to there, and the error says where")
+TEST("a capture of version 1 is read")
+{
+	int result;
+
+	record_plain(2000);
+	CHECK_INT(replay(&result, NULL), 2000);
+	CHECK_INT(result, 0);
+}
+
+TEST("a capture of version 1 that is truncated at any byte can be read up to there, and the error "
+     "says where")
 {
 	gt_auto_file file = {0};
 	size_t start;
 
-	record(3);
+	record_plain(3);
 	file = contents();
 	start = events_start(&file);
 	for (size_t size = start; size < file.size; size++) {
@@ -281,7 +315,7 @@ TEST("a capture that is truncated at any byte can be read up to there, and the e
 	}
 }
 
-TEST("a malformed record ends the reading, and the error says where it is")
+TEST("a malformed record of version 1 ends the reading, and the error says where it is")
 {
 	gt_auto_file file = {0};
 	gt_auto_strbuf expected = GT_STRBUF_INIT;
@@ -289,7 +323,7 @@ TEST("a malformed record ends the reading, and the error says where it is")
 	size_t start;
 	int result;
 
-	record(3);
+	record_plain(3);
 	file = contents();
 	start = events_start(&file);
 	((struct gt_event *)(file.data + start + 24))->size = 3;
@@ -299,6 +333,170 @@ TEST("a malformed record ends the reading, and the error says where it is")
 	gt_strbuf_printf(&expected, "malformed at byte %zu; the events before it were read",
 			 start + 24);
 	CHECK_STR(diag.text, gt_strbuf_string(&expected));
+}
+
+/* A capture of two blocks: the offset of the second one. */
+static size_t record_two_blocks(void)
+{
+	struct gt_capture_writer *writer;
+	gt_auto_file file = {0};
+	size_t first;
+
+	fixture();
+	CHECK_INT(gt_capture_create(FILE_NAME, &writer, NULL), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		gt_autofree struct gt_event *note = make_note(i, i % 1000);
+
+		gt_capture_write(writer, note);
+		/* The first flush writes at once. */
+		if (i == 1)
+			gt_capture_flush(writer);
+	}
+	gt_capture_close(writer, NULL);
+	file = contents();
+	first = events_start(&file);
+	return first + sizeof(struct gt_capture_block) +
+	       ((const struct gt_capture_block *)(file.data + first))->stored;
+}
+
+TEST("a capture that is truncated at any byte can be read up to the last whole block")
+{
+	gt_auto_file file = {0};
+	size_t first, second, index;
+
+	second = record_two_blocks();
+	file = contents();
+	first = events_start(&file);
+	index = second + sizeof(struct gt_capture_block) +
+		((const struct gt_capture_block *)(file.data + second))->stored;
+	for (size_t size = first; size < file.size; size++) {
+		bool whole = size == first || size == second || size == index ||
+			     size >= index + sizeof(struct gt_capture_block);
+		struct gt_diag diag = {0};
+		int result;
+
+		write_file(FILE_NAME, file.data, size);
+		CHECK_INT(replay(&result, &diag), size < second ? 0 : size < index ? 2 : 5);
+		CHECK_INT(result, whole ? 0 : -EBADMSG);
+	}
+}
+
+TEST("any changed byte of a block is found, and the events before it are read")
+{
+	gt_auto_file file = {0};
+	size_t second = record_two_blocks(), end;
+
+	file = contents();
+	end = second + sizeof(struct gt_capture_block) +
+	      ((const struct gt_capture_block *)(file.data + second))->stored;
+	for (size_t at = second; at < end; at++) {
+		bool kind = at >= second + offsetof(struct gt_capture_block, kind) &&
+			    at < second + offsetof(struct gt_capture_block, stored);
+		struct gt_diag diag = {0};
+		int result;
+
+		/* A block of another kind is skipped. */
+		if (kind)
+			continue;
+
+		file.data[at] ^= 1;
+		write_file(FILE_NAME, file.data, file.size);
+		file.data[at] ^= 1;
+		CHECK_INT(replay(&result, &diag), 2);
+		CHECK_INT(result, -EBADMSG);
+		CHECK(strstr(diag.text, "; the events before it were read"));
+	}
+}
+
+TEST("a malformed event in a sound block ends the reading")
+{
+	struct gt_capture_writer *writer;
+	struct gt_event wrong = {.kind = GT_EVENT_exit, .size = sizeof(wrong)};
+	gt_autofree struct gt_event *note = make_note(0, 0);
+	struct gt_diag diag = {0};
+	int result;
+
+	fixture();
+	CHECK_INT(gt_capture_create(FILE_NAME, &writer, NULL), 0);
+	gt_capture_write(writer, note);
+	gt_capture_write(writer, &wrong);
+	CHECK_INT(gt_capture_close(writer, NULL), 0);
+	CHECK_INT(replay(&result, &diag), 1);
+	CHECK_INT(result, -EBADMSG);
+	CHECK(strstr(diag.text, "malformed event in the block at byte "));
+}
+
+/* A block that another version may have, in front of the events. */
+TEST("blocks of unknown kinds are skipped")
+{
+	gt_auto_file file = {0};
+	gt_auto_strbuf larger = GT_STRBUF_INIT;
+	struct gt_capture_block unknown;
+	size_t start;
+	int result;
+
+	record(3);
+	file = contents();
+	start = events_start(&file);
+	memcpy(&unknown, file.data + start, sizeof(unknown));
+	unknown.kind = 77;
+	unknown.stored = 5;
+	gt_strbuf_add(&larger, (const char *)file.data, start);
+	gt_strbuf_add(&larger, (const char *)&unknown, sizeof(unknown));
+	gt_strbuf_add(&larger, "12345", 5);
+	gt_strbuf_add(&larger, (const char *)file.data + start, file.size - start);
+	write_file(FILE_NAME, larger.data, larger.length);
+	CHECK_INT(replay(&result, NULL), 3);
+	CHECK_INT(result, 0);
+}
+
+TEST("the trailer leads to an index with the times of every block")
+{
+	gt_auto_file file = {0};
+	size_t second = record_two_blocks();
+	struct gt_capture_trailer trailer;
+	struct gt_capture_block block;
+	struct gt_capture_index entries[2];
+
+	file = contents();
+	memcpy(&trailer, file.data + file.size - sizeof(trailer), sizeof(trailer));
+	CHECK(!memcmp(trailer.magic, GT_CAPTURE_TRAILER_MAGIC, sizeof(trailer.magic)));
+	memcpy(&block, file.data + trailer.index, sizeof(block));
+	CHECK_INT(block.kind, GT_CAPTURE_INDEX);
+	CHECK_INT(block.count, 2);
+	CHECK_INT(ZSTD_decompress(entries, sizeof(entries),
+				  file.data + trailer.index + sizeof(block), block.stored),
+		  sizeof(entries));
+	CHECK_INT(entries[0].count, 2);
+	CHECK_INT(entries[1].count, 3);
+	CHECK_INT(entries[1].offset, second);
+	/* Notes have their number as time; the first one has none. */
+	CHECK_INT(entries[0].end, 1);
+	CHECK_INT(entries[1].start, 2);
+	CHECK_INT(entries[1].end, 4);
+}
+
+TEST("a block begins when the earliest of its calls began")
+{
+	struct gt_event_exit end = {
+		.head = {.kind = GT_EVENT_exit, .size = sizeof(end), .time = 500}};
+	struct gt_event_off_cpu wait = {
+		.head = {.kind = GT_EVENT_off_cpu, .size = sizeof(wait), .time = 600},
+		.duration = 250,
+	};
+	struct gt_capture_writer *writer;
+	struct gt_capture_block block;
+	gt_auto_file file = {0};
+
+	fixture();
+	CHECK_INT(gt_capture_create(FILE_NAME, &writer, NULL), 0);
+	gt_capture_write(writer, &end.head);
+	gt_capture_write(writer, &wait.head);
+	gt_capture_close(writer, NULL);
+	file = contents();
+	memcpy(&block, file.data + events_start(&file), sizeof(block));
+	CHECK_INT(block.start, 350);
+	CHECK_INT(block.end, 600);
 }
 
 TEST("a missing directory and a full disk are errors")
@@ -313,8 +511,7 @@ TEST("a missing directory and a full disk are errors")
 		SKIP("there is no /dev/full");
 	diag = (struct gt_diag){0};
 	CHECK_INT(gt_capture_create("/dev/full", &writer, &diag), 0);
-	for (unsigned i = 0; i < 1000; i++)
-		gt_capture_write(writer, note);
+	/* The head does not fit. */
 	CHECK_INT(gt_capture_write(writer, note), -ENOSPC);
 	CHECK_INT(gt_capture_close(writer, &diag), -ENOSPC);
 	CHECK_STR(diag.text, "cannot be written: No space left on device");
