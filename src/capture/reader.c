@@ -138,7 +138,7 @@ int gt_capture_open(const char *path, struct gt_capture_reader **ret_reader, str
 	return 0;
 }
 
-static int damaged(const struct gt_capture_reader *reader, const char *how, uint64_t position,
+static int corrupt(const struct gt_capture_reader *reader, const char *how, uint64_t position,
 		   struct gt_diag *diag)
 {
 	return gt_diag(diag, -EBADMSG, "capture", reader->path,
@@ -165,7 +165,7 @@ static int next_plain(struct gt_capture_reader *reader, const struct gt_event **
 		error = gt_event_check(event, filled);
 	}
 	if (error)
-		return damaged(reader, error == -EAGAIN ? "truncated" : "malformed",
+		return corrupt(reader, error == -EAGAIN ? "truncated" : "malformed",
 			       reader->position, diag);
 	reader->start += event->size;
 	reader->position += event->size;
@@ -238,21 +238,21 @@ static int next_block(struct gt_capture_reader *reader, struct gt_diag *diag)
 		if (!got)
 			return 0;
 		if (got < (ssize_t)sizeof(block))
-			return damaged(reader, "truncated", reader->block_position, diag);
+			return corrupt(reader, "truncated", reader->block_position, diag);
 		if (block.magic != GT_CAPTURE_BLOCK_MAGIC)
-			return damaged(reader, "malformed", reader->block_position, diag);
+			return corrupt(reader, "malformed", reader->block_position, diag);
 		if (block.kind == GT_CAPTURE_INDEX)
 			return 0;
 		if (block.kind == GT_CAPTURE_EVENTS)
 			break;
 		error = skip_block(reader, block.stored);
 		if (error)
-			return damaged(reader, "truncated", reader->block_position, diag);
+			return corrupt(reader, "truncated", reader->block_position, diag);
 	}
 	error = read_events(reader, &block);
 	if (error && error != -EBADMSG && error != -EAGAIN)
 		return gt_diag(diag, error, "capture", reader->path, "%s", strerror(-error));
-	return error ? damaged(reader, error == -EAGAIN ? "truncated" : "malformed",
+	return error ? corrupt(reader, error == -EAGAIN ? "truncated" : "malformed",
 			       reader->block_position, diag)
 		     : 1;
 }
@@ -270,7 +270,7 @@ static int next_in_block(struct gt_capture_reader *reader, const struct gt_event
 	}
 	event = (const void *)(reader->events + reader->next);
 	if (gt_event_check(event, reader->size - reader->next))
-		return damaged(reader, "malformed event in the block", reader->block_position,
+		return corrupt(reader, "malformed event in the block", reader->block_position,
 			       diag);
 	reader->next += event->size;
 	*ret_event = event;

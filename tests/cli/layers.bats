@@ -60,7 +60,7 @@ events() {
 	[ "$count" -ge 1 ]
 	gputap trace --from run.gtap
 	[ "$(grep -c '\[SCHED\]' <<<"$output")" = "$count" ]
-	grep -qE 'off_cpu +\[SCHED\] +runnable=.* state=sleeping cpu=[0-9]+ \([0-9.]+ m?s\)$' <<<"$output"
+	grep -qE 'off_cpu +\[SCHED\] +runnable=.* state=sleeping cpu=[0-9]+( waker=.*)? \([0-9.]+ m?s\)$' <<<"$output"
 	gputap trace --from run.gtap -1
 	[ "$(grep -c 'sched off_cpu: ' <<<"$output")" = "$count" ]
 	gputap trace --from run.gtap -d 1
