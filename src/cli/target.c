@@ -243,7 +243,7 @@ int gt_target_run(const struct gt_trace_options *options, const struct gt_run *r
 		.is_recorded = options->from,
 		.is_narrowed = options->from &&
 			       (options->process_count || options->functions.words.count ||
-				options->name || options->duration),
+				options->names.words.count || options->duration),
 	};
 	struct gt_diag diag = {0};
 	int error = gt_session_open(options, &session, &diag);

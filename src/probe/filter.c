@@ -24,10 +24,10 @@ static bool uid_passes(const struct gt_filter *filter, pid_t pid)
 	const char *line;
 	unsigned uid;
 
-	if (!filter->by_uid || read_file_of(pid, "status", &status))
+	if (!filter->uid_count || read_file_of(pid, "status", &status))
 		return true;
 	line = strstr((const char *)status.data, "\nUid:");
-	return !line || sscanf(line, "\nUid: %u", &uid) != 1 || uid == filter->uid;
+	return !line || sscanf(line, "\nUid: %u", &uid) != 1 || gt_filter_has_uid(filter, uid);
 }
 
 static bool name_passes(const struct gt_filter *filter, pid_t pid)
@@ -35,12 +35,17 @@ static bool name_passes(const struct gt_filter *filter, pid_t pid)
 	gt_auto_file name = {0};
 	size_t length;
 
-	if (!filter->name_length || read_file_of(pid, "comm", &name))
+	if (!filter->name_count || read_file_of(pid, "comm", &name))
 		return true;
 	length = strcspn((const char *)name.data, "\n");
-	return length >= filter->name_length &&
-	       !memcmp(name.data, filter->name, filter->name_length) &&
-	       (filter->name_is_prefix || length == filter->name_length);
+	for (unsigned i = 0; i < filter->name_count; i++) {
+		const struct gt_filter_name *wanted = &filter->names[i];
+
+		if (length >= wanted->length && !memcmp(name.data, wanted->text, wanted->length) &&
+		    (wanted->is_prefix || length == wanted->length))
+			return true;
+	}
+	return false;
 }
 
 static bool executable_passes(const struct gt_filter *filter, pid_t pid)
@@ -54,7 +59,7 @@ static bool executable_passes(const struct gt_filter *filter, pid_t pid)
 		(major(status.st_dev) << 20 | minor(status.st_dev)) == filter->executable_device);
 }
 
-/* Whether the cgroup is the wanted one or below it: an id is the inode of a directory. */
+/* Whether the cgroup is a wanted one or below it: an id is the inode of a directory. */
 static bool cgroup_passes(const struct gt_filter *filter, pid_t pid)
 {
 	gt_auto_file file = {0};
@@ -63,7 +68,7 @@ static bool cgroup_passes(const struct gt_filter *filter, pid_t pid)
 	struct stat status;
 	int length;
 
-	if (!filter->cgroup || read_file_of(pid, "cgroup", &file))
+	if (!filter->cgroup_count || read_file_of(pid, "cgroup", &file))
 		return true;
 	line = strstr((const char *)file.data, "0::/");
 	if (!line)
@@ -75,7 +80,7 @@ static bool cgroup_passes(const struct gt_filter *filter, pid_t pid)
 	while (path[0]) {
 		char *slash = strrchr(path, '/');
 
-		if (!stat(path, &status) && status.st_ino == filter->cgroup)
+		if (!stat(path, &status) && gt_filter_has_cgroup(filter, status.st_ino))
 			return true;
 		if (!slash)
 			break;

@@ -29,12 +29,12 @@
 	       "attach to this library or program only") \
 	OPTION(command, LIST, pids, 'd', "pid", "PID,…", NULL, ANY, \
 	       "trace these processes, their threads and children") \
-	OPTION(command, STRING, name, 0, "comm", "NAME", NULL, ANY, \
-	       "trace only processes of this name; may end in '*'") \
-	OPTION(command, STRING, cgroup, 0, "cgroup", "PATH", NULL, LIVE, \
-	       "trace only processes in this cgroup (v2) or below") \
-	OPTION(command, STRING, uid, 0, "uid", "USER", NULL, LIVE, \
-	       "trace only processes of this user: a number or a name") \
+	OPTION(command, LIST, names, 0, "comm", "NAME,…", NULL, ANY, \
+	       "trace only processes of these names, which may end in '*'") \
+	OPTION(command, LIST, cgroups_traced, 0, "cgroup", "PATH,…", NULL, LIVE, \
+	       "trace only processes in these cgroups (v2) or below") \
+	OPTION(command, LIST, users, 0, "uid", "USER,…", NULL, LIVE, \
+	       "trace only processes of these users: numbers or names") \
 	LAST(command, PERIOD, duration, 0, "duration", "TIME", NULL, ANY, \
 	       "stop after this time: 500ms, 10s; the default unit is s (CMD continues until its end)")
 

@@ -54,19 +54,26 @@ static __noinline __u32 id_in_our_namespace(struct task_struct *task)
 	return 0;
 }
 
-static __always_inline bool name_passes(struct task_struct *leader)
+static __always_inline bool name_is(const char *name, const volatile struct gt_filter_name *wanted)
 {
-	char name[GT_NAME_SIZE] = {};
-	__u32 length = filter.name_length;
-
-	bpf_core_read(name, sizeof(name), &leader->comm);
 	for (__u32 i = 0; i < GT_NAME_SIZE; i++) {
-		if (i >= length)
-			return filter.name_is_prefix || !name[i];
-		if (name[i] != filter.name[i])
+		if (i >= wanted->length)
+			return wanted->is_prefix || !name[i];
+		if (name[i] != wanted->text[i])
 			return false;
 	}
 	return true;
+}
+
+static __noinline bool name_passes(struct task_struct *leader)
+{
+	char name[GT_NAME_SIZE] = {};
+
+	bpf_core_read(name, sizeof(name), &leader->comm);
+	for (__u32 i = 0; i < GT_FILTER_MAX && i < filter.name_count; i++)
+		if (name_is(name, &filter.names[i]))
+			return true;
+	return false;
 }
 
 static __always_inline bool executable_passes(struct task_struct *task)
@@ -78,7 +85,7 @@ static __always_inline bool executable_passes(struct task_struct *task)
 }
 
 /*
- * Whether the wanted cgroup is that of the current task, or an ancestor of it. All levels are
+ * Whether a wanted cgroup is that of the current task, or an ancestor of it. All levels are
  * tried: from a cgroup namespace, or in a bind mount, the path does not show the level.
  */
 static __noinline bool cgroup_passes(void)
@@ -86,7 +93,7 @@ static __noinline bool cgroup_passes(void)
 	for (int level = 0; level < MAX_CGROUP; level++) {
 		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
 
-		if (!id || id == filter.cgroup)
+		if (!id || gt_filter_has_cgroup(&filter, id))
 			return id;
 	}
 	return false;
@@ -98,11 +105,11 @@ __attribute__((unused)) static __noinline bool current_passes(struct task_struct
 {
 	if (filter.by_process && !bpf_map_lookup_elem(&processes, &process))
 		return false;
-	if (filter.by_uid && (__u32)bpf_get_current_uid_gid() != filter.uid)
+	if (filter.uid_count && !gt_filter_has_uid(&filter, (__u32)bpf_get_current_uid_gid()))
 		return false;
-	if (filter.cgroup && !cgroup_passes())
+	if (filter.cgroup_count && !cgroup_passes())
 		return false;
-	if (filter.name_length && !name_passes(BPF_CORE_READ(task, group_leader)))
+	if (filter.name_count && !name_passes(BPF_CORE_READ(task, group_leader)))
 		return false;
 	if (filter.executable_inode && !executable_passes(task))
 		return false;

@@ -11,43 +11,76 @@
 #include "elf/elf.h"
 #include "session/cgroup.h"
 
-static int set_uid(struct gt_filter *filter, const char *text, struct gt_diag *diag)
+static int too_many(const char *option, struct gt_diag *diag)
+{
+	return gt_diag(diag, -EINVAL, "filter", NULL, "more than %d values for --%s", GT_FILTER_MAX,
+		       option);
+}
+
+static int add_uid(struct gt_filter *filter, const char *text, struct gt_diag *diag)
 {
 	const struct passwd *user;
 	uint64_t number;
 
+	if (filter->uid_count == GT_FILTER_MAX)
+		return too_many("uid", diag);
 	if (!gt_parse_u64(text, &number) && number < UINT32_MAX) {
-		filter->uid = number;
+		filter->uids[filter->uid_count++] = number;
 	} else {
 		user = getpwnam(text);
 		if (!user)
 			return gt_diag(diag, -EINVAL, "filter", NULL,
 				       "invalid user '%s' for --uid: no such user", text);
-		filter->uid = user->pw_uid;
+		filter->uids[filter->uid_count++] = user->pw_uid;
 	}
-	filter->by_uid = 1;
 	return 0;
 }
 
-static int set_name(struct gt_filter *filter, const char *name, struct gt_diag *diag)
+static int add_name(struct gt_filter *filter, const char *name, struct gt_diag *diag)
 {
+	struct gt_filter_name *wanted = &filter->names[filter->name_count];
 	size_t length = strlen(name);
 
+	if (filter->name_count == GT_FILTER_MAX)
+		return too_many("comm", diag);
 	if (length && name[length - 1] == '*') {
-		filter->name_is_prefix = 1;
+		wanted->is_prefix = 1;
 		length--;
 	}
 	/* The kernel truncates names, and so are names copied from /proc/PID/comm. */
 	if (length >= GT_NAME_SIZE) {
 		length = GT_NAME_SIZE - 1;
-		filter->name_is_prefix = 1;
+		wanted->is_prefix = 1;
 	}
 	if (!length)
 		return gt_diag(diag, -EINVAL, "filter", NULL,
 			       "invalid process name '%s' for --comm", name);
-	memcpy(filter->name, name, length);
-	filter->name_length = length;
+	memcpy(wanted->text, name, length);
+	wanted->length = length;
+	filter->name_count++;
 	return 0;
+}
+
+static int add_cgroup(struct gt_filter *filter, const char *path, struct gt_diag *diag)
+{
+	int error;
+
+	if (filter->cgroup_count == GT_FILTER_MAX)
+		return too_many("cgroup", diag);
+	error = gt_cgroup_find(path, &filter->cgroups[filter->cgroup_count], diag);
+	filter->cgroup_count += !error;
+	return error;
+}
+
+static int add_all(struct gt_filter *filter, const struct gt_strings *values,
+		   int (*add)(struct gt_filter *filter, const char *value, struct gt_diag *diag),
+		   struct gt_diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < values->words.count && !error; i++)
+		error = add(filter, values->words.items[i], diag);
+	return error;
 }
 
 /* -p PROGRAM selects the processes that execute that file. */
@@ -72,18 +105,17 @@ int gt_filter_make(const struct gt_trace_options *options, struct gt_filter *ret
 {
 	struct gt_filter filter = {.by_process = options->command || options->process_count};
 	struct stat status;
-	int error = 0;
+	int error;
 
 	if (stat("/proc/self/ns/pid", &status) < 0)
 		return gt_diag(diag, -errno, "filter", "/proc/self/ns/pid", "%s: is /proc mounted?",
 			       strerror(errno));
 	filter.pid_namespace = status.st_ino;
-	if (options->uid)
-		error = set_uid(&filter, options->uid, diag);
-	if (!error && options->name)
-		error = set_name(&filter, options->name, diag);
-	if (!error && options->cgroup)
-		error = gt_cgroup_find(options->cgroup, &filter.cgroup, diag);
+	error = add_all(&filter, &options->users, add_uid, diag);
+	if (!error)
+		error = add_all(&filter, &options->names, add_name, diag);
+	if (!error)
+		error = add_all(&filter, &options->cgroups_traced, add_cgroup, diag);
 	if (!error && options->path)
 		error = set_executable(&filter, options->path, diag);
 	if (!error)

@@ -64,6 +64,14 @@ static bool is_one_of(__u32 process, const pid_t *pids, size_t count)
 	return !count;
 }
 
+static bool has_wanted_name(const struct gt_replay *replay, __u32 process)
+{
+	const struct gt_strings *names = &replay->options->names;
+
+	return gt_globs_select(names->words.items, names->words.count,
+			       gt_names_process(replay->names, process), true);
+}
+
 /* Whether a live session with these options would have traced a call. */
 static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_call *call)
 {
@@ -73,8 +81,7 @@ static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_c
 	    !gt_globs_select(options->functions.words.items, options->functions.words.count,
 			     gt_names_function(replay->names, call->function), true))
 		return false;
-	if (options->name &&
-	    !gt_glob(options->name, gt_names_process(replay->names, call->head.process)))
+	if (!has_wanted_name(replay, call->head.process))
 		return false;
 	return !options->duration || call->head.time - replay->start <= options->duration;
 }
@@ -86,8 +93,7 @@ static bool is_event_asked_for(const struct gt_replay *replay, const struct gt_e
 
 	if (!is_one_of(event->process, options->processes, options->process_count))
 		return false;
-	return !options->name ||
-	       gt_glob(options->name, gt_names_process(replay->names, event->process));
+	return has_wanted_name(replay, event->process);
 }
 
 /* Whether a gap may lack calls that were asked for. */

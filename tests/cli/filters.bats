@@ -124,6 +124,23 @@ expect_account() {
 	expect_count "$stderr" '\[EXIT\]' 4
 }
 
+@test "several names are alternatives, live and of a capture" {
+	for name in one two three; do
+		cp "$calls" $name
+	done
+	all='./one 2; ./two 3; ./three 4'
+	trace --comm one,thr* -- sh -c "$all"
+	expect_count "$stderr" 'one .*\[EXIT\]' 2
+	expect_count "$stderr" 'three .*\[EXIT\]' 4
+	expect_count "$stderr" '\[EXIT\]' 6
+	trace -o all.gtap -- sh -c "$all"
+	gputap trace --from all.gtap --comm one --comm two
+	expect_count "$output" '\[EXIT\]' 5
+	trace --comm 1,2,3,4,5,6,7,8,9 -- true
+	expect_status 2
+	expect_error "gputap: more than 8 values for --comm"
+}
+
 @test "--uid keeps the processes of that user, by number or name" {
 	need_root
 	need_command setpriv

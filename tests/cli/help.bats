@@ -50,7 +50,7 @@ commands=(trace doctor list help)
 	gputap help trace
 	for option in '-p, --path PATH' '-d, --pid PID,…' '-f, --function NAME,…' '-e, --event SOURCE,…' \
 		'-o, --output FILE' '-c, --count' '-s, --summary' '-t, --no-time' '-r, --no-returns' \
-		'-v, --verbose' '    --comm NAME' '    --cgroup PATH' '    --uid USER' '    --failed' \
+		'-v, --verbose' '    --comm NAME,…' '    --cgroup PATH,…' '    --uid USER,…' '    --failed' \
 		'    --when CONDITION' '    --duration TIME' '    --max-events N' '    --from FILE' \
 		'    --json' '    --time STYLE' '    --gpu GPU' '    --ring-size SIZE'; do
 		expect_output_line "^  $option  "

@@ -279,10 +279,10 @@ static bool is_user_traced(const struct gt_filter *filter, const char *pid)
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 	struct stat status;
 
-	if (!filter->by_uid)
+	if (!filter->uid_count)
 		return true;
 	gt_strbuf_printf(&path, "/proc/%s", pid);
-	return stat(gt_strbuf_string(&path), &status) || status.st_uid == filter->uid;
+	return stat(gt_strbuf_string(&path), &status) || gt_filter_has_uid(filter, status.st_uid);
 }
 
 static int find_in_all_processes(struct gt_traced_files *files, const struct gt_filter *filter,

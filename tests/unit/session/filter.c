@@ -11,6 +11,18 @@
 static struct gt_filter filter;
 static struct gt_diag diag;
 
+/* A list of one value, valid until the next. */
+static struct gt_strings one(const char *value)
+{
+	static const char *words[1];
+	struct gt_strings strings = {0};
+
+	words[0] = value;
+	strings.words.items = words;
+	strings.words.count = 1;
+	return strings;
+}
+
 static int make(struct gt_trace_options options)
 {
 	filter = (struct gt_filter){0};
@@ -23,7 +35,8 @@ TEST("nothing said lets every process pass, and ids are those of gputap's own na
 	struct stat status;
 
 	CHECK_INT(make((struct gt_trace_options){0}), 0);
-	CHECK(!filter.by_process && !filter.by_uid && !filter.name_length && !filter.cgroup);
+	CHECK(!filter.by_process && !filter.uid_count && !filter.name_count &&
+	      !filter.cgroup_count);
 	CHECK_INT(filter.executable_inode, 0);
 	CHECK_INT(stat("/proc/self/ns/pid", &status), 0);
 	CHECK_INT(filter.pid_namespace, status.st_ino);
@@ -40,44 +53,60 @@ TEST("a command or a process id lets only named processes pass")
 
 TEST("a user is a number or a name")
 {
-	CHECK_INT(make((struct gt_trace_options){.uid = "1234"}), 0);
-	CHECK(filter.by_uid);
-	CHECK_INT(filter.uid, 1234);
-	CHECK_INT(make((struct gt_trace_options){.uid = "root"}), 0);
-	CHECK(filter.by_uid);
-	CHECK_INT(filter.uid, 0);
+	CHECK_INT(make((struct gt_trace_options){.users = one("1234")}), 0);
+	CHECK_INT(filter.uid_count, 1);
+	CHECK_INT(filter.uids[0], 1234);
+	CHECK_INT(make((struct gt_trace_options){.users = one("root")}), 0);
+	CHECK_INT(filter.uid_count, 1);
+	CHECK_INT(filter.uids[0], 0);
 }
 
 TEST("an unknown user is rejected")
 {
-	CHECK_INT(make((struct gt_trace_options){.uid = "nobody-at-all"}), -EINVAL);
+	CHECK_INT(make((struct gt_trace_options){.users = one("nobody-at-all")}), -EINVAL);
 	CHECK_STR(diag.text, "invalid user 'nobody-at-all' for --uid: no such user");
-	CHECK_INT(make((struct gt_trace_options){.uid = "99999999999"}), -EINVAL);
-	CHECK(!filter.by_uid);
+	CHECK_INT(make((struct gt_trace_options){.users = one("99999999999")}), -EINVAL);
+	CHECK_INT(filter.uid_count, 0);
 }
 
 TEST("a name is whole, or the beginning of one where it ends in a star")
 {
-	CHECK_INT(make((struct gt_trace_options){.name = "train"}), 0);
-	CHECK_STR(filter.name, "train");
-	CHECK_INT(filter.name_length, 5);
-	CHECK(!filter.name_is_prefix);
-	CHECK_INT(make((struct gt_trace_options){.name = "tra*"}), 0);
-	CHECK_STR(filter.name, "tra");
-	CHECK_INT(filter.name_length, 3);
-	CHECK(filter.name_is_prefix);
+	CHECK_INT(make((struct gt_trace_options){.names = one("train")}), 0);
+	CHECK_STR(filter.names[0].text, "train");
+	CHECK_INT(filter.names[0].length, 5);
+	CHECK(!filter.names[0].is_prefix);
+	CHECK_INT(make((struct gt_trace_options){.names = one("tra*")}), 0);
+	CHECK_STR(filter.names[0].text, "tra");
+	CHECK_INT(filter.names[0].length, 3);
+	CHECK(filter.names[0].is_prefix);
 }
 
 TEST("a name longer than the kernel's limit is truncated like the kernel's")
 {
-	CHECK_INT(make((struct gt_trace_options){.name = "a-program-with-a-long-name"}), 0);
-	CHECK_STR(filter.name, "a-program-with-");
-	CHECK_INT(filter.name_length, 15);
+	CHECK_INT(make((struct gt_trace_options){.names = one("a-program-with-a-long-name")}), 0);
+	CHECK_STR(filter.names[0].text, "a-program-with-");
+	CHECK_INT(filter.names[0].length, 15);
+}
+
+TEST("several users, and at most eight")
+{
+	static const char *words[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
+	struct gt_trace_options options = {0};
+
+	options.users.words.items = words;
+	options.users.words.count = 8;
+	CHECK_INT(make(options), 0);
+	CHECK_INT(filter.uid_count, 8);
+	CHECK_INT(filter.uids[7], 8);
+	CHECK(gt_filter_has_uid(&filter, 5) && !gt_filter_has_uid(&filter, 9));
+	options.users.words.count = 9;
+	CHECK_INT(make(options), -EINVAL);
+	CHECK_STR(diag.text, "more than 8 values for --uid");
 }
 
 TEST("an empty name is rejected")
 {
-	CHECK_INT(make((struct gt_trace_options){.name = "*"}), -EINVAL);
+	CHECK_INT(make((struct gt_trace_options){.names = one("*")}), -EINVAL);
 	CHECK_STR(diag.text, "invalid process name '*' for --comm");
 }
 
@@ -104,13 +133,14 @@ TEST("a path that is not an ELF file is rejected")
 
 TEST("an unknown cgroup is rejected, also if the path leaves the mount")
 {
-	CHECK_INT(make((struct gt_trace_options){.cgroup = "no/such/group"}), -ENOENT);
+	CHECK_INT(make((struct gt_trace_options){.cgroups_traced = one("no/such/group")}), -ENOENT);
 	CHECK_STR(diag.place, "no/such/group");
 	if (!strncmp(diag.text, "no cgroup v2", 12))
 		SKIP("no cgroup v2 is mounted");
 	CHECK(!strncmp(diag.text, "no such cgroup: give a path below /", 35));
-	CHECK_INT(make((struct gt_trace_options){.cgroup = "../../../../tmp"}), -ENOENT);
-	CHECK_INT(filter.cgroup, 0);
+	CHECK_INT(make((struct gt_trace_options){.cgroups_traced = one("../../../../tmp")}),
+		  -ENOENT);
+	CHECK_INT(filter.cgroups[0], 0);
 }
 
 TEST("a cgroup is identified by the inode number of its directory, wherever its path begins")
@@ -124,10 +154,10 @@ TEST("a cgroup is identified by the inode number of its directory, wherever its 
 		SKIP("no cgroup v2 is mounted");
 	}
 	CHECK_INT(stat(mount, &status), 0);
-	CHECK_INT(make((struct gt_trace_options){.cgroup = "/"}), 0);
-	CHECK_INT(filter.cgroup, status.st_ino);
-	CHECK_INT(make((struct gt_trace_options){.cgroup = mount}), 0);
-	CHECK_INT(filter.cgroup, status.st_ino);
+	CHECK_INT(make((struct gt_trace_options){.cgroups_traced = one("/")}), 0);
+	CHECK_INT(filter.cgroups[0], status.st_ino);
+	CHECK_INT(make((struct gt_trace_options){.cgroups_traced = one(mount)}), 0);
+	CHECK_INT(filter.cgroups[0], status.st_ino);
 	free(mount);
 }
 
