@@ -255,9 +255,12 @@ static int run_jump(struct gt_interp_machine *machine, const struct bpf_insn *in
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_EXIT:
-		if (!machine->frame)
-			return 1;
-		return leave_function(machine);
+		if (machine->frame)
+			return leave_function(machine);
+		if (machine->record_count)
+			return gt_interp_fail(machine, -EINVAL,
+					      "a reserved record is not submitted");
+		return 1;
 	case BPF_CALL:
 		if (gt_bpf_is_subprogram_call(insn))
 			return gt_interp_enter(machine, (uint32_t)target);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Random programs: those that the verifier accepts run on the interpreter, which checks every
- * access, without a fault, within the verifier's bound, and in agreement with its facts.
+ * access, without a fault, within the verifier's bound, and in agreement with its facts. PROGRAMS=N
+ * and SEED=N select other programs, SHOW=1 prints those that are rejected.
  */
 #include <errno.h>
 
@@ -10,11 +11,12 @@
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_claims.h"
 #include "gpubpf_layout.h"
-#include "gpubpf_programs.h"
+#include "gpubpf_loops.h"
 #include "tap.h"
 
 enum {
 	PROGRAMS = 10000,
+	LOOP_PROGRAMS = 1500,
 	RUNS = 4,   /* of an accepted program */
 	BROKEN = 2, /* mutations of an accepted program */
 };
@@ -27,6 +29,7 @@ struct tally {
 	uint64_t executed, bound; /* sums of the longest runs, and of the bounds */
 	unsigned exact;           /* that reached their bound */
 	unsigned widened;         /* that have widened loops */
+	uint64_t max_visited;     /* by the verifier */
 };
 
 static void print_program(const struct gt_bpf_program *program)
@@ -80,12 +83,19 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 	return false;
 }
 
+static unsigned programs_wanted(unsigned usual)
+{
+	const char *wanted = getenv("PROGRAMS");
+
+	return wanted ? (unsigned)atoi(wanted) : usual;
+}
+
 /* False if a program does not behave as verified. */
 static bool check_program(const struct gt_bpf_program *program, struct tally *tally, bool *accepted)
 {
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY,
 					    .memory_size = MEMORY,
-					    .max_visited = 20000,
+					    .max_visited = tally->max_visited,
 					    .widens = tally->programs / 2 % 2,
 					    .lazy_precision = tally->programs % 2};
 	struct gt_facts facts = {0};
@@ -125,34 +135,55 @@ static void print_tally(const char *what, const struct tally *tally)
 	       tally->exact);
 }
 
-TEST("accepted programs stay in bounds, end within their bound, and agree with their facts")
+/* False if a program, or a mutation of an accepted one, does not behave as verified. */
+static bool check_programs(unsigned (*make)(struct bpf_insn *insns), unsigned programs,
+			   struct tally *made, struct tally *broken)
 {
-	const char *wanted = getenv("PROGRAMS");
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
-	struct tally made = {0}, broken = {0};
-
 	random_seed();
 	for (unsigned i = 0; i < programs; i++) {
 		struct bpf_insn insns[RANDOM_MAX_INSNS], others[RANDOM_MAX_INSNS];
-		struct gt_bpf_program program = {.insns = insns, .count = make_program(insns)};
+		struct gt_bpf_program program = {.insns = insns, .count = make(insns)};
 		struct gt_bpf_program other = {.insns = others, .count = program.count};
 		bool accepted;
 
-		if (!check_program(&program, &made, &accepted))
-			return;
+		if (!check_program(&program, made, &accepted))
+			return false;
 		for (unsigned j = 0; accepted && j < BROKEN; j++) {
 			bool ignored;
 
 			memcpy(others, insns, program.count * sizeof(*insns));
 			break_program(others, program.count);
-			if (!check_program(&other, &broken, &ignored))
-				return;
+			if (!check_program(&other, broken, &ignored))
+				return false;
 		}
 	}
+	return true;
+}
+
+TEST("accepted programs stay in bounds, end within their bound, and agree with their facts")
+{
+	unsigned programs = programs_wanted(PROGRAMS);
+	struct tally made = {.max_visited = 20000}, broken = made;
+
+	if (!check_programs(make_program, programs, &made, &broken))
+		return;
 	print_tally("programs", &made);
 	print_tally("mutations of these", &broken);
 	CHECK(made.accepted > programs / 5 * 2);
 	CHECK(broken.accepted < broken.programs);
+}
+
+TEST("values in loops are in the ranges of all iterations, and iterations in their bound")
+{
+	unsigned programs = programs_wanted(LOOP_PROGRAMS);
+	struct tally made = {.max_visited = 3000}, broken = made;
+
+	if (!check_programs(make_loop_program, programs, &made, &broken))
+		return;
+	print_tally("programs with loops", &made);
+	print_tally("mutations of these", &broken);
+	CHECK(made.widened > programs / 20);
+	CHECK(made.exact > programs / 50);
 }
 
 TEST_MAIN
