@@ -129,15 +129,12 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 	if (operation == BPF_SUB && pointer->type == GT_REG_STACK)
 		return gt_reject(verifier, "R%u subtraction from stack pointer prohibited", shown);
 	if (gt_scalar_is_constant(scalar)) {
-		int64_t moved = operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
-
-		result.fixed_offset += moved;
-		result.change = (int64_t)((uint64_t)result.change + (uint64_t)moved);
+		result.fixed_offset += operation == BPF_ADD ? scalar->all.smin : -scalar->all.smin;
 	} else {
 		result.scalar = gt_scalar_alu(&alu, &pointer->scalar, scalar);
-		result.origin = 0;
 		result.address |= distance->address;
 	}
+	gt_origin_move_pointer(insn, pointer, scalar, &result);
 	error = check_pointer_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
 		return error;

@@ -32,17 +32,18 @@ struct gt_value {
 	uint32_t id;          /* values with the same id other than 0 are equal … */
 	uint8_t delta_bits;   /* … or, if this is 64 or 32, equal their sum of so many bits … */
 	int32_t delta;        /* … with this */
+	uint32_t spread;      /* see change */
 	int64_t fixed_offset; /* of pointers: the known part of the offset … */
 	uint32_t reference;   /* RECORD: id of the reference to release */
 	uint32_t size;        /* RECORD, MEMORY, CONTEXT: bytes */
 	/*
 	 * In widened loops (widen.h): the value is that of an origin, a value at a loop's header,
-	 * plus a constant, modulo 2^64 or, if bits is 32, 2^32 with zeros above. 0: no origin is
-	 * known.
+	 * plus a number from change to change + spread, modulo 2^64 or, if bits is 32, 2^32 with
+	 * zeros above. 0: no origin is known.
 	 */
 	uint32_t origin;
 	uint8_t origin_bits;
-	bool shifted; /* that value << 32 */
+	uint8_t shifted; /* gt_origin_shift: that value << 32; 0: it is not */
 	int64_t change;
 	struct gt_scalar scalar; /* … and the variable part, kept apart as in Linux */
 };
@@ -84,6 +85,8 @@ struct gt_state {
 	struct gt_widened *widened[GT_MAX_NEST];
 	unsigned widened_count;
 	uint32_t ordered; /* bit n: the test of widened[n]->order was passed in this iteration */
+	/* The value of widened[n]'s rank at its header, with what this iteration proved of it. */
+	struct gt_value ranked[GT_MAX_NEST];
 };
 
 /* An explored state at a prune point: a node of the tree of paths through the program. */

@@ -68,8 +68,8 @@ static void add_test(struct gt_loop *loop, const struct gt_loop_test *test)
 		struct gt_loop_test *known = &loop->tests[i];
 
 		if (known->insn != test->insn || known->location != test->location ||
-		    known->change != test->change || known->bits != test->bits ||
-		    known->operation != test->operation)
+		    known->change != test->change || known->spread != test->spread ||
+		    known->bits != test->bits || known->operation != test->operation)
 			continue;
 		known->limit = gt_scalar_union(&known->limit, &test->limit);
 		if (known->limit_location != test->limit_location)
@@ -89,6 +89,7 @@ static void note_operands(const struct gt_verifier *verifier, struct gt_widened 
 	int64_t limit_change = 0;
 	struct gt_loop_test test = {
 		.insn = verifier->at,
+		.spread = value->spread,
 		.bits = value->origin_bits,
 		.narrow = BPF_CLASS(verifier->insns[verifier->at].code) == BPF_JMP32,
 		.operation = operation,
@@ -99,7 +100,7 @@ static void note_operands(const struct gt_verifier *verifier, struct gt_widened 
 	if (test.location == GT_NO_LOCATION || limit->type != GT_REG_SCALAR || operation == BPF_JEQ)
 		return;
 	test.limit_location = find_location(widened, limit, &limit_change);
-	if (limit_change || limit->origin_bits == 32)
+	if (limit_change || limit->spread || limit->origin_bits == 32)
 		test.limit_location = GT_NO_LOCATION;
 	add_test(widened->loop, &test);
 }
@@ -138,6 +139,7 @@ struct rank_try {
 	const struct gt_loop_value *value;
 	struct rank_range first, start, limit, domain; /* start: first + the test's change */
 	__int128 last;                                 /* of start, unless the first is beyond it */
+	int64_t change;                                /* from first to start */
 	bool narrow, is_signed;
 	__int128 step; /* the smallest, without its sign */
 };
@@ -190,11 +192,11 @@ static bool meets_limit(const struct rank_try *try, const struct gt_scalar *firs
 {
 	static const struct bpf_insn subtract = {.code = BPF_ALU64 | BPF_SUB | BPF_X},
 				     add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
-	struct gt_scalar change = gt_scalar_constant((uint64_t)try->test->change);
+	struct gt_scalar change = gt_scalar_constant((uint64_t)try->change);
 	uint64_t bits = (uint64_t)try->step - 1;
 	struct gt_scalar start = gt_scalar_alu(&add, first, &change), difference;
 
-	if (try->value->min != try->value->max || (bits & (uint64_t)try->step))
+	if (try->value->min != try->value->max || try->test->spread || (bits & (uint64_t)try->step))
 		return false;
 	difference = gt_scalar_alu(&subtract, limit, &start);
 	return !((difference.mask | difference.value) & bits);
@@ -225,7 +227,9 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 	try.domain = domain_of(narrow, try.is_signed);
 	try.first = range_of(&value->scalar, narrow, try.is_signed);
 	try.limit = range_of(limits, test->narrow, is_signed);
-	try.start = (struct rank_range){try.first.min + test->change, try.first.max + test->change};
+	/* The sum that is known best: the lowest, or the highest if the value decreases. */
+	try.change = test->change + (try.value->max < 0 ? test->spread : 0);
+	try.start = (struct rank_range){try.first.min + try.change, try.first.max + try.change};
 	try.step = try.value->max < 0 ? -(__int128)try.value->max : try.value->min;
 	if (try.start.min < try.domain.min || try.start.max > try.domain.max)
 		return;
@@ -241,7 +245,7 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 		.test = (struct gt_loop_test *)test,
 		.is_signed = try.is_signed,
 		.is_narrow = narrow,
-		.last = try.last - test->change,
+		.last = try.last - try.change,
 		.first = try.value->max < 0 ? try.first.max : try.first.min,
 		.iterations = (uint64_t)count,
 	};
@@ -269,9 +273,10 @@ void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t
 	}
 }
 
-void gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state)
+struct gt_value gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state)
 {
 	const struct gt_loop_rank *rank = &widened->rank;
+	const struct gt_loop_value *steps;
 	struct gt_value *value;
 	struct gt_scalar scalar, first, last;
 	struct bpf_insn compare = {.code = BPF_X}, reverse = {.code = BPF_X};
@@ -279,8 +284,9 @@ void gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state)
 	bool decreases;
 
 	if (rank->kind != GT_RANK_VALUE)
-		return;
-	decreases = widened->loop->values[rank->test->location].max < 0;
+		return (struct gt_value){0};
+	steps = &widened->loop->values[rank->test->location];
+	decreases = steps->max < 0;
 	value = gt_location_value(state, (unsigned)rank->test->location, NULL);
 	scalar = value->scalar;
 	first = gt_scalar_constant((uint64_t)rank->first);
@@ -292,6 +298,7 @@ void gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state)
 	if (gt_scalar_assume(&compare, true, &scalar, &last) &&
 	    gt_scalar_assume(&reverse, true, &scalar, &first))
 		value->scalar = scalar;
+	return steps->min != steps->max ? *value : (struct gt_value){0};
 }
 
 /* ---- the order of a value and its limit ---- */
@@ -302,7 +309,7 @@ static bool is_value(const struct gt_widened *widened, const struct gt_value *va
 
 	return value->type == GT_REG_SCALAR && !value->shifted &&
 	       value->origin == widened->first_origin + (uint32_t)test->location &&
-	       value->change == test->change && value->origin_bits == test->bits;
+	       value->change == test->change && !value->spread && value->origin_bits == test->bits;
 }
 
 static bool is_limit(const struct gt_widened *widened, const struct gt_value *value)
@@ -369,6 +376,30 @@ bool gt_rank_apply_order(const struct gt_verifier *verifier, struct gt_state *st
 
 /* ---- the proof ---- */
 
+/*
+ * The same for steps that differ: from the range of the value before the step. It did not wrap by
+ * the largest one.
+ */
+static bool decreases_by_range(const struct gt_widened *widened, const struct gt_state *state,
+			       const struct gt_value *value)
+{
+	const struct gt_loop_rank *rank = &widened->rank;
+	const struct gt_loop_value *steps = &widened->loop->values[rank->test->location];
+	const struct gt_value *ranked = &state->ranked[widened->level];
+	struct rank_range domain = domain_of(rank->is_narrow, rank->is_signed);
+	struct rank_range range = range_of(&value->scalar, rank->is_narrow, rank->is_signed);
+	struct rank_range before = range_of(&ranked->scalar, rank->is_narrow, rank->is_signed);
+
+	if (!ranked->origin)
+		return false;
+	if (steps->min > 0)
+		return before.max + value->change + value->spread <= domain.max &&
+		       range.max <= rank->last &&
+		       before.max < rank->first + (__int128)steps->min * rank->iterations;
+	return before.min + value->change >= domain.min && range.min >= rank->last &&
+	       before.min > rank->first + (__int128)steps->max * rank->iterations;
+}
+
 static bool keeps_order(const struct gt_widened *widened, struct gt_state *state)
 {
 	const struct gt_loop_order *order = &widened->order;
@@ -402,6 +433,8 @@ bool gt_rank_decreases(const struct gt_widened *widened, struct gt_state *state)
 	step = value->change;
 	domain = domain_of(rank->is_narrow, rank->is_signed);
 	range = range_of(&value->scalar, rank->is_narrow, rank->is_signed);
+	if (value->spread)
+		return decreases_by_range(widened, state, value);
 	/*
 	 * The value did not wrap by this step. As many steps as there were before, of the smallest
 	 * size, led to the value before it.

@@ -63,6 +63,7 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	copy->widened_count = state->widened_count;
 	copy->ordered = state->ordered;
 	memcpy(copy->widened, state->widened, sizeof(copy->widened));
+	memcpy(copy->ranked, state->ranked, state->widened_count * sizeof(copy->ranked[0]));
 	memcpy(copy->references, state->references, sizeof(copy->references));
 	memcpy(copy->reference_insns, state->reference_insns, sizeof(copy->reference_insns));
 	for (unsigned i = 0; i <= state->depth; i++) {

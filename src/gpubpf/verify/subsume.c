@@ -37,7 +37,7 @@ static bool same_id(struct id_map *ids, uint32_t old, uint32_t new)
 static bool subsumes_value(const struct gt_value *old, const struct gt_value *new, bool precise,
 			   bool exact, struct id_map *ids)
 {
-	if (old->origin && !gt_origin_is_same(old, new))
+	if (old->origin && !gt_origin_subsumes(old, new))
 		return false;
 	/* The proof of a widened loop compares what steps lead to. */
 	precise |= old->origin != 0;
@@ -170,6 +170,10 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 		return false;
 	if (old->depth != state->depth || old->reference_count != state->reference_count)
 		return false;
+	for (unsigned i = 0; i < old->widened_count; i++)
+		if (old->ranked[i].origin &&
+		    !gt_scalar_contains(&old->ranked[i].scalar, &state->ranked[i].scalar))
+			return false;
 	for (unsigned i = 0; i < old->reference_count; i++)
 		if (!same_id(&ids, old->references[i], state->references[i]))
 			return false;

@@ -93,8 +93,15 @@ static void learn_hull(struct loop_back *back, struct gt_loop_value *known,
 static void learn_step(struct loop_back *back, struct gt_loop_value *known,
 		       const struct gt_value *value, int64_t step, uint8_t bits)
 {
+	int64_t max;
+
+	if (__builtin_add_overflow(step, value->spread, &max)) {
+		learn_any(back, known, true);
+		return;
+	}
 	if (known->change == GT_CHANGE_NONE) {
-		known->min = known->max = step;
+		known->min = step;
+		known->max = max;
 		known->bits = bits;
 		set_change(back, known, GT_CHANGE_STEP);
 		return;
@@ -103,12 +110,12 @@ static void learn_step(struct loop_back *back, struct gt_loop_value *known,
 		known->bits = 32;
 		back->changed = true;
 	}
-	if (step >= known->min && step <= known->max)
+	if (step >= known->min && max <= known->max)
 		return;
 	back->changed = true;
 	if (known->growth++ < MAX_STEP_GROWTH) {
 		known->min = step < known->min ? step : known->min;
-		known->max = step > known->max ? step : known->max;
+		known->max = max > known->max ? max : known->max;
 	} else if (value->type == GT_REG_SCALAR) {
 		learn_hull(back, known, value);
 	} else {
@@ -146,7 +153,7 @@ static void learn_value(struct loop_back *back, struct gt_loop_value *known,
 		step = (int64_t)((uint64_t)value->change - (uint64_t)header->change);
 		if (narrow)
 			step = (int32_t)step;
-		if (step || narrow != (header->origin_bits == 32) ||
+		if (step || value->spread || narrow != (header->origin_bits == 32) ||
 		    known->change == GT_CHANGE_STEP)
 			learn_step(back, known, value, step, narrow ? 32 : 64);
 		return;
@@ -223,6 +230,7 @@ static void apply_proof(const struct gt_widened *widened, struct gt_state *state
 	for (unsigned i = 0; i <= state->depth; i++)
 		state->frames[i].may_gotos = widened->state->frames[i].may_gotos;
 	state->ordered = widened->state->ordered;
+	state->ranked[widened->level] = widened->state->ranked[widened->level];
 }
 
 /* Whether the widened state subsumes that of the path that came back. */
@@ -330,8 +338,9 @@ static void begin_origin(const struct gt_widened *widened, unsigned location,
 {
 	value->origin = widened->first_origin + location;
 	value->origin_bits = 64;
-	value->shifted = false;
+	value->shifted = 0;
 	value->change = 0;
+	value->spread = 0;
 }
 
 static int widen_location(struct gt_verifier *verifier, const struct gt_widened *widened,
@@ -361,7 +370,7 @@ static int widen_location(struct gt_verifier *verifier, const struct gt_widened 
 		value->delta = 0;
 	}
 	if (known->change == GT_CHANGE_NONE) {
-		if (!value->origin || value->shifted)
+		if (!value->origin || value->shifted || value->spread)
 			begin_origin(widened, location, value);
 		return 0;
 	}
@@ -427,7 +436,7 @@ static int widen_state(struct gt_verifier *verifier, struct gt_widened *widened)
 	}
 	if (error)
 		return error;
-	gt_rank_narrow(widened, state);
+	state->ranked[state->widened_count] = gt_rank_narrow(widened, state);
 	state->widened[state->widened_count++] = widened;
 	state->ordered &= ~(1u << widened->level);
 	widened->state = gt_state_copy(state);

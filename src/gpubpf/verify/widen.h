@@ -15,7 +15,7 @@
  * For all values with steps it is checked on each path back that the step is within its constants.
  *
  * So that steps are known, values have an origin (struct gt_value): a value at a header, and the
- * constant that was added to it since.
+ * range of what was added to it since.
  *
  * A test x != y leaves a loop only if x meets y: x <= y before the loop, a step that divides their
  * difference, and y unchanged prove x < y wherever the test continues the loop (the order).
@@ -56,7 +56,8 @@ struct gt_loop_value {
 struct gt_loop_test {
 	uint32_t insn;
 	int location;      /* of the value that is compared, at the header */
-	int64_t change;    /* what was added to it since */
+	int64_t change;    /* what was added to it since, at least … */
+	uint32_t spread;   /* … and so much more at most */
 	uint8_t bits;      /* of that sum */
 	bool narrow;       /* a comparison of 32 bits */
 	uint8_t operation; /* the loop continues if value <operation> limit */
@@ -104,6 +105,13 @@ struct gt_widened {
 struct gt_value *gt_location_value(struct gt_state *state, unsigned location,
 				   struct gt_slot **ret_slot);
 
+/* How a value that is shifted by 32 bits can be shifted back. */
+enum gt_origin_shift {
+	GT_SHIFTED = 1,
+	GT_SHIFTED_ZERO = 2, /* to all 64 bits, by RSH */
+	GT_SHIFTED_SIGN = 4, /* by ARSH */
+};
+
 /* origin.c: the origin of results. */
 void gt_origin_move(const struct bpf_insn *insn, const struct gt_value *source,
 		    struct gt_value *result, bool same);
@@ -116,11 +124,24 @@ static inline void gt_origin_copy(const struct gt_value *from, struct gt_value *
 	to->origin_bits = from->origin_bits;
 	to->shifted = from->shifted;
 	to->change = from->change;
+	to->spread = from->spread;
 }
+/* The distance of a pointer was added to, or subtracted from, a pointer. */
+void gt_origin_move_pointer(const struct bpf_insn *insn, const struct gt_value *pointer,
+			    const struct gt_scalar *distance, struct gt_value *result);
+/* Whether both are the same value. */
 static inline bool gt_origin_is_same(const struct gt_value *one, const struct gt_value *other)
 {
 	return one->origin == other->origin && one->origin_bits == other->origin_bits &&
-	       one->shifted == other->shifted && one->change == other->change;
+	       one->shifted == other->shifted && one->change == other->change && !one->spread &&
+	       !other->spread;
+}
+/* Whether what was added to one includes what was added to the other. */
+static inline bool gt_origin_subsumes(const struct gt_value *old, const struct gt_value *value)
+{
+	return old->origin == value->origin && old->origin_bits == value->origin_bits &&
+	       old->shifted == value->shifted && old->change <= value->change &&
+	       (__int128)old->change + old->spread >= (__int128)value->change + value->spread;
 }
 /* Apply the bounds of a scalar to all with the same origin. */
 void gt_origin_sync(struct gt_state *state, const struct gt_value *known);
@@ -150,8 +171,11 @@ void gt_rank_note_test(struct gt_verifier *verifier, const struct bpf_insn *insn
 /* Apply the order of a value and its limit to one side of a jump. False: impossible. */
 bool gt_rank_apply_order(const struct gt_verifier *verifier, struct gt_state *state,
 			 const struct bpf_insn *insn, bool taken);
-/* Narrow the value that the test compares to those from the first to the last. */
-void gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state);
+/*
+ * Narrow the value that the test compares to those from the first to the last, and return it.
+ * Without an origin: there is none, or its steps are equal, so that it follows from the next value.
+ */
+struct gt_value gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state);
 /* Choose the test that limits the iterations of a loop to be widened, from its first state. */
 void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t budget);
 /* Whether the path that came back with `state` has one iteration less before it. */
