@@ -83,6 +83,18 @@ enum gt_gap_reason {
 /* struct gt_event_device.flags */
 #define GT_DEVICE_HAS_UUID 1
 
+/* struct gt_event_fence.operation */
+enum gt_fence_operation {
+	GT_FENCE_INIT,
+	GT_FENCE_EMIT,          /* the driver gave the work to the device */
+	GT_FENCE_ENABLE_SIGNAL, /* somebody wants to know when it is signaled */
+	GT_FENCE_SIGNALED,
+	GT_FENCE_DESTROY,
+	GT_FENCE_WAIT_START,
+};
+
+#define GT_FENCE_NAME_SIZE 32 /* bytes of each name in a fence's event */
+
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

@@ -8,6 +8,7 @@
 
 static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_sched,
+	&gt_layer_fence,
 };
 
 const struct gt_layer_kind *gt_layer_kind(unsigned kind)
@@ -143,7 +144,7 @@ void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 
 static void json_formatted(struct gt_json *json, const struct gt_layer_field *format,
 			   const struct gt_names *names, const struct gt_event *event,
-			   uint64_t value)
+			   const struct gt_event_field *field, uint64_t value)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	gt_auto_strbuf key = GT_STRBUF_INIT;
@@ -154,7 +155,10 @@ static void json_formatted(struct gt_json *json, const struct gt_layer_field *fo
 	else
 		gt_json_null(json, format->name);
 	gt_strbuf_printf(&key, "%s_number", format->name);
-	gt_json_u64(json, gt_strbuf_string(&key), value);
+	if (!strncmp(field->type, "__s", 3))
+		gt_json_i64(json, gt_strbuf_string(&key), sign_extend(value, field->size));
+	else
+		gt_json_u64(json, gt_strbuf_string(&key), value);
 }
 
 static void json_field(struct gt_json *json, const struct gt_event_field *field, uint64_t value)
@@ -187,7 +191,7 @@ static void json_fields(struct gt_json *json, const struct gt_layer_kind *row,
 			return;
 		}
 		if (format)
-			json_formatted(json, format, names, event, read_field(at, field));
+			json_formatted(json, format, names, event, field, read_field(at, field));
 		else if (is_shown(field))
 			json_field(json, field, read_field(at, field));
 		at += field->size;

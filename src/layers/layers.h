@@ -58,3 +58,4 @@ void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 		   const struct gt_names *names, const struct gt_event *event);
 
 extern const struct gt_layer_kinds gt_layer_sched;
+extern const struct gt_layer_kinds gt_layer_fence;

@@ -101,6 +101,13 @@ __attribute__((unused)) static __always_inline struct layer_thread *traced_threa
 	return thread;
 }
 
+/* Whether some processes are selected: then events of unknown processes are not shown. */
+__attribute__((unused)) static __always_inline bool filters_processes(void)
+{
+	return filter.by_process || filter.by_uid || filter.cgroup || filter.name_length ||
+	       filter.executable_inode;
+}
+
 /* Fill in the head of an event of a thread (NULL: of none), at the present time. */
 __attribute__((unused)) static __always_inline void
 fill_head(struct gt_event *head, const struct layer_thread *thread, __u16 kind, __u16 size)

@@ -26,9 +26,15 @@ struct gt_layer_state {
 		struct bpf_link *link;
 		int error; /* why there is no link */
 	} * hooks;
+	struct gt_layer_counts before; /* the counts of objects that were replaced */
 	int module_events;
 	bool detached;
 };
+
+static bool waits_for_module(const struct gt_hook *hook)
+{
+	return hook->module && !gt_module_is_loaded(hook->module);
+}
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
@@ -40,10 +46,13 @@ static bool has_typed_point(const struct gt_hook *hook)
 	return libbpf_find_vmlinux_btf_id(hook->point, type) > 0;
 }
 
-/* Programs whose attachment point is known at loading must not be loaded where it is missing. */
+/*
+ * Programs whose attachment point is known at loading must not be loaded where it is missing, nor
+ * those that read types of a module that is not loaded.
+ */
 static bool is_loadable(const struct gt_hook *hook, bool exits)
 {
-	if (hook->kind == GT_HOOK_EXIT && !exits)
+	if ((hook->kind == GT_HOOK_EXIT && !exits) || waits_for_module(hook))
 		return false;
 	return (hook->kind != GT_HOOK_EXIT && hook->kind != GT_HOOK_BTF_TRACEPOINT) ||
 	       has_typed_point(hook);
@@ -122,6 +131,17 @@ static struct bpf_link *attach_function(struct bpf_program *program, const struc
 	return NULL;
 }
 
+static struct bpf_link *attach_trace_event(struct bpf_program *program, const struct gt_hook *hook)
+{
+	const char *name = strchr(hook->point, '/');
+	gt_autofree char *group = name ? strndup(hook->point, name - hook->point) : NULL;
+
+	if (group)
+		return bpf_program__attach_tracepoint(program, group, name + 1);
+	errno = ENOMEM;
+	return NULL;
+}
+
 static void attach_hook(struct gt_layer_state *state, size_t index)
 {
 	const struct gt_hook *hook = &state->layer->hooks[index];
@@ -136,6 +156,8 @@ static void attach_hook(struct gt_layer_state *state, size_t index)
 		at->error = -ENOENT;
 	else if (hook->kind == GT_HOOK_TRACEPOINT)
 		at->link = bpf_program__attach_raw_tracepoint(program, hook->point);
+	else if (hook->kind == GT_HOOK_TRACE_EVENT)
+		at->link = attach_trace_event(program, hook);
 	else if (hook->kind == GT_HOOK_ENTRY || hook->kind == GT_HOOK_RETURN)
 		at->link = attach_function(program, hook);
 	else
@@ -168,11 +190,6 @@ static void attach_hooks(struct gt_layer_state *state)
 			attach_hook(state, i);
 }
 
-static bool waits_for_module(const struct gt_hook *hook)
-{
-	return hook->module && !gt_module_is_loaded(hook->module);
-}
-
 /* Whether what a hook shows is missing: neither it nor a fallback is attached. */
 static bool is_missing(const struct gt_layer_state *state, size_t index)
 {
@@ -189,8 +206,7 @@ static bool is_missing(const struct gt_layer_state *state, size_t index)
 
 static void put_reason(struct gt_strbuf *text, const struct gt_hook *hook, int error)
 {
-	bool is_tracepoint =
-		hook->kind == GT_HOOK_TRACEPOINT || hook->kind == GT_HOOK_BTF_TRACEPOINT;
+	bool is_tracepoint = hook->kind <= GT_HOOK_BTF_TRACEPOINT;
 	const char *what = is_tracepoint ? "tracepoint" : "function";
 
 	if (waits_for_module(hook))
@@ -345,12 +361,12 @@ int gt_layer_wait_on(void *opaque)
 	return ((struct gt_layer_state *)opaque)->module_events;
 }
 
-void gt_layer_poll(void *opaque)
+static void detach_hooks(struct gt_layer_state *state)
 {
-	struct gt_layer_state *state = opaque;
-
-	if (state->module_events >= 0 && gt_module_events_read(state->module_events))
-		attach_hooks(state);
+	for (size_t i = 0; i < state->layer->hook_count; i++) {
+		bpf_link__destroy(state->hooks[i].link);
+		state->hooks[i].link = NULL;
+	}
 }
 
 void gt_layer_detach(void *opaque)
@@ -358,19 +374,87 @@ void gt_layer_detach(void *opaque)
 	struct gt_layer_state *state = opaque;
 
 	state->detached = true;
-	for (size_t i = 0; i < state->layer->hook_count; i++) {
-		bpf_link__destroy(state->hooks[i].link);
-		state->hooks[i].link = NULL;
+	detach_hooks(state);
+}
+
+/* Events at which a program did not run: an interrupt came while it ran on the same CPU. */
+static uint64_t count_missed(struct bpf_object *object)
+{
+	struct bpf_program *program;
+	uint64_t missed = 0;
+
+	bpf_object__for_each_program (program, object) {
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+
+		if (bpf_program__fd(program) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+			missed += info.recursion_misses;
 	}
+	return missed;
 }
 
 static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 {
-	struct gt_layer_counts sums = {0};
+	struct gt_layer_counts sums = state->before;
 	int map = bpf_object__find_map_fd_by_name(state->object, "layer_counts");
 
 	gt_load_sum_counters(map, &sums, sizeof(sums) / sizeof(__u64));
+	sums.lost += count_missed(state->object);
 	return sums;
+}
+
+/* Whether a program was not loaded for want of a module that has been loaded since. */
+static bool is_late_loadable(const struct gt_layer_state *state)
+{
+	for (size_t i = 0; i < state->layer->hook_count; i++) {
+		const struct gt_hook *hook = &state->layer->hooks[i];
+		const struct bpf_program *program =
+			bpf_object__find_program_by_name(state->object, hook->program);
+
+		if (hook->module && bpf_program__fd(program) < 0 && is_loadable(hook, true))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Programs with types of modules are relocated when they are loaded, so a new object is loaded.
+ * What the maps of the old one remember of unfinished operations is lost.
+ */
+static void reload(struct gt_layer_state *state)
+{
+	struct bpf_object *old = state->object, *new;
+	struct gt_diag diag = {0};
+	int error;
+
+	state->object = NULL;
+	error = load(state, &diag);
+	if (!error && state->layer->start)
+		error = state->layer->start(state->host, state->object, &diag);
+	new = state->object;
+	state->object = old;
+	if (error) {
+		bpf_object__close(new);
+		gt_event_queue_note(state->host->events, "%s: %s", state->layer->name, diag.text);
+		return;
+	}
+	detach_hooks(state);
+	state->before = sum_counts(state);
+	bpf_object__close(old);
+	state->object = new;
+}
+
+void gt_layer_poll(void *opaque)
+{
+	struct gt_layer_state *state = opaque;
+
+	if (state->module_events < 0 || state->detached ||
+	    !gt_module_events_read(state->module_events))
+		return;
+	if (is_late_loadable(state))
+		reload(state);
+	attach_hooks(state);
 }
 
 void gt_layer_collect(void *opaque)

@@ -19,6 +19,7 @@ struct bpf_object;
 
 enum gt_hook_kind {
 	GT_HOOK_TRACEPOINT,     /* a raw tracepoint: SEC("raw_tp") */
+	GT_HOOK_TRACE_EVENT,    /* "group/name" of tracefs, with what it formats: SEC("tp") */
 	GT_HOOK_BTF_TRACEPOINT, /* with typed arguments, built into the kernel: SEC("tp_btf") */
 	GT_HOOK_ENTRY,          /* of a function: SEC("kprobe") */
 	GT_HOOK_RETURN,         /* SEC("kretprobe") */
@@ -29,8 +30,10 @@ enum gt_hook_kind {
 struct gt_hook {
 	const char *program; /* in the BPF object */
 	enum gt_hook_kind kind;
-	const char *point;  /* the tracepoint, or the function without a compiler's suffix */
-	const char *module; /* the module that has it; NULL: the kernel itself */
+	const char *point; /* the tracepoint, or the function without a compiler's suffix */
+	/* The module that has it, and the types that the program reads; NULL: the kernel itself.
+	 * The program is loaded once the module is. */
+	const char *module;
 	/* The program in whose place this one is attached, where that cannot be; NULL: none. */
 	const char *fallback_of;
 	/* What is not shown without it, "the ends of waits"; NULL: nothing, it is optional. */

@@ -107,6 +107,7 @@ struct task_struct {
 #endif
 	int pid;
 	int tgid;
+	unsigned int flags;
 	int exit_code;
 	__u64 self_exec_id;
 	struct task_struct *group_leader;
@@ -115,6 +116,21 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	char comm[16];
+};
+
+struct dma_fence {
+	__u64 context;
+	__u64 seqno;
+	unsigned long flags; /* bit 0: signaled */
+	int error;
+};
+
+/* The record of the trace events of class dma_fence; __data_loc: length << 16 | offset. */
+struct trace_event_raw_dma_fence {
+	__u32 __data_loc_driver;
+	__u32 __data_loc_timeline;
+	unsigned int context;
+	unsigned int seqno;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * DMA fences: from initialization to destruction, and the waits for them. A fence belongs to the
+ * process that initialized it, whoever signals it.
+ */
+#include "probe/layer.bpf.h"
+
+#include "probe/fence/fence.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct fence_key {
+	__u64 context;
+	__u64 seqno;
+};
+
+struct fence_names {
+	char driver[GT_FENCE_NAME_SIZE];
+	char timeline[GT_FENCE_NAME_SIZE];
+};
+
+/* A fence that exists. */
+struct fence_owner {
+	__u64 begun; /* when it was emitted, else initialized */
+	__u32 process, thread;
+	__u8 traced;
+};
+
+/* Deleted with the fence. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GT_MAX_FENCES);
+	__type(key, struct fence_key);
+	__type(value, struct fence_owner);
+} owners SEC(".maps");
+
+/*
+ * By the low 32 bits of a context, all that the trace events have. A signaled fence has lost its
+ * names since Linux 6.17, so they are taken from the events before.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GT_MAX_TIMELINES);
+	__type(key, __u32);
+	__type(value, struct fence_names);
+} timelines SEC(".maps");
+
+#define MAX_NESTED 4 /* waits of one thread inside each other */
+
+/* The waits of a thread; they end with it. */
+struct fence_waits {
+	struct fence_wait_start {
+		struct fence_key key;
+		__u64 start; /* 0: unused */
+	} waits[MAX_NESTED];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct fence_waits);
+} waits SEC(".maps");
+
+/* An event of a kind with room for the names in its tail. */
+#define ROOM(kind) ((sizeof(struct gt_event_##kind) + sizeof(struct fence_names)) / sizeof(__u64))
+
+static __always_inline struct fence_key key_of(struct dma_fence *fence)
+{
+	return (struct fence_key){BPF_CORE_READ(fence, context), BPF_CORE_READ(fence, seqno)};
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static __always_inline void copy_name(char *to, const void *record, __u32 location)
+{
+	bpf_probe_read_kernel_str(to, GT_FENCE_NAME_SIZE, record + (location & 0xffff));
+}
+
+/* Of a fence that is not signaled. Attached before the raw tracepoint, so called before it. */
+static __always_inline int learn_names(struct trace_event_raw_dma_fence *record)
+{
+	struct fence_names names = {};
+	__u32 context = BPF_CORE_READ(record, context);
+
+	if (bpf_map_lookup_elem(&timelines, &context))
+		return 0;
+	copy_name(names.driver, record, BPF_CORE_READ(record, __data_loc_driver));
+	copy_name(names.timeline, record, BPF_CORE_READ(record, __data_loc_timeline));
+	bpf_map_update_elem(&timelines, &context, &names, BPF_ANY);
+	return 0;
+}
+
+SEC("tp/dma_fence/dma_fence_init")
+int name_init(struct trace_event_raw_dma_fence *record)
+{
+	return learn_names(record);
+}
+
+SEC("tp/dma_fence/dma_fence_emit")
+int name_emit(struct trace_event_raw_dma_fence *record)
+{
+	return learn_names(record);
+}
+
+SEC("tp/dma_fence/dma_fence_enable_signal")
+int name_enable_signal(struct trace_event_raw_dma_fence *record)
+{
+	return learn_names(record);
+}
+
+static __always_inline void put_names(void *to, __u64 context)
+{
+	__u32 key = context;
+	const struct fence_names *known = bpf_map_lookup_elem(&timelines, &key);
+
+	if (known)
+		__builtin_memcpy(to, known, sizeof(*known));
+}
+
+/* ---- fences ------------------------------------------------------------------------------- */
+
+/* Emit an event of a process; NULL: unknown. */
+static __always_inline void put_fence(struct dma_fence *fence, const struct fence_key *key,
+				      const struct layer_thread *owner, __u16 operation,
+				      __u64 begun)
+{
+	__u64 room[ROOM(fence)] = {};
+	struct gt_event_fence *event = (void *)room;
+
+	fill_head(&event->head, owner, GT_EVENT_fence, sizeof(room));
+	event->context = key->context;
+	event->seqno = key->seqno;
+	event->operation = operation;
+	if (begun)
+		event->age = event->head.time - begun;
+	if (operation == GT_FENCE_SIGNALED || operation == GT_FENCE_DESTROY)
+		event->error = BPF_CORE_READ(fence, error);
+	put_names(event->names, key->context);
+	put_event(room, sizeof(room));
+}
+
+/* Emit an event of the process that the fence belongs to. */
+static __always_inline void put_owned(struct dma_fence *fence, const struct fence_key *key,
+				      const struct fence_owner *owner, __u16 operation)
+{
+	struct layer_thread thread = {};
+
+	if (!owner) {
+		if (filters_processes())
+			COUNT_EVENTS(unattributed);
+		else
+			put_fence(fence, key, NULL, operation, 0);
+		return;
+	}
+	if (!owner->traced)
+		return;
+	thread.process = owner->process;
+	thread.thread = owner->thread;
+	put_fence(fence, key, &thread, operation, owner->begun);
+}
+
+SEC("raw_tp/dma_fence_init")
+int fence_init(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct layer_thread *thread = traced_thread();
+	struct fence_key key = key_of(fence);
+	struct fence_owner owner = {};
+
+	owner.begun = bpf_ktime_get_ns();
+	if (thread) {
+		owner.process = thread->process;
+		owner.thread = thread->thread;
+		owner.traced = 1;
+	}
+	if (bpf_map_update_elem(&owners, &key, &owner, BPF_ANY))
+		COUNT_EVENTS(evicted);
+	if (thread)
+		put_fence(fence, &key, thread, GT_FENCE_INIT, 0);
+	return 0;
+}
+
+SEC("raw_tp/dma_fence_emit")
+int fence_emit(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct fence_key key = key_of(fence);
+	struct fence_owner *owner = bpf_map_lookup_elem(&owners, &key);
+
+	put_owned(fence, &key, owner, GT_FENCE_EMIT);
+	if (owner)
+		owner->begun = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tp/dma_fence_enable_signal")
+int fence_enable_signal(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct fence_key key = key_of(fence);
+
+	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_ENABLE_SIGNAL);
+	return 0;
+}
+
+SEC("raw_tp/dma_fence_signaled")
+int fence_signaled(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct fence_key key = key_of(fence);
+
+	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_SIGNALED);
+	return 0;
+}
+
+SEC("raw_tp/dma_fence_destroy")
+int fence_destroy(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct fence_key key = key_of(fence);
+
+	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_DESTROY);
+	bpf_map_delete_elem(&owners, &key);
+	return 0;
+}
+
+/* ---- waits -------------------------------------------------------------------------------- */
+
+/* The entry of a wait; without a key, an unused one. NULL: none. */
+static __always_inline struct fence_wait_start *find_wait(struct fence_waits *of,
+							  const struct fence_key *key)
+{
+	for (int i = 0; i < MAX_NESTED; i++) {
+		struct fence_wait_start *wait = &of->waits[i];
+
+		if (key ? wait->start && wait->key.context == key->context &&
+				    wait->key.seqno == key->seqno
+			: !wait->start)
+			return wait;
+	}
+	return NULL;
+}
+
+SEC("raw_tp/dma_fence_wait_start")
+int fence_wait_start(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct layer_thread *thread = traced_thread();
+	struct fence_key key = key_of(fence);
+	struct fence_wait_start *wait;
+	struct fence_waits *all;
+
+	if (!thread)
+		return 0;
+	put_fence(fence, &key, thread, GT_FENCE_WAIT_START, 0);
+	all = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL,
+				   BPF_LOCAL_STORAGE_GET_F_CREATE);
+	wait = all ? find_wait(all, NULL) : NULL;
+	if (!wait) {
+		COUNT_EVENTS(evicted);
+		return 0;
+	}
+	wait->key = key;
+	wait->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tp/dma_fence_wait_end")
+int fence_wait_end(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct layer_thread *thread = traced_thread();
+	struct fence_key key = key_of(fence);
+	__u64 room[ROOM(fence_wait)] = {};
+	struct gt_event_fence_wait *event = (void *)room;
+	struct fence_wait_start *wait;
+	struct fence_waits *all;
+
+	if (!thread)
+		return 0;
+	fill_head(&event->head, thread, GT_EVENT_fence_wait, sizeof(room));
+	all = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL, 0);
+	wait = all ? find_wait(all, &key) : NULL;
+	if (wait) {
+		event->duration = event->head.time - wait->start;
+		wait->start = 0;
+	}
+	event->context = key.context;
+	event->seqno = key.seqno;
+	put_names(event->names, key.context);
+	put_event(room, sizeof(room));
+	return 0;
+}

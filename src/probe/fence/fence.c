@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The source "fence". */
+#include "probe/layer.h"
+
+/* Last: it uses the types above. */
+#include "fence.skel.h"
+
+/* clang-format off */
+#define NAMES(operation)                                                                           \
+	{.program = "name_" #operation, .kind = GT_HOOK_TRACE_EVENT,                               \
+	 .point = "dma_fence/dma_fence_" #operation}
+#define FENCE(operation, what)                                                                     \
+	{.program = "fence_" #operation, .kind = GT_HOOK_TRACEPOINT,                               \
+	 .point = "dma_fence_" #operation, .lacks = what}
+/* clang-format on */
+
+/* Names first: programs are called in the order in which they are attached. */
+static const struct gt_hook hooks[] = {
+	NAMES(init),
+	NAMES(emit),
+	NAMES(enable_signal),
+	FENCE(init, "new fences"),
+	FENCE(emit, "emitted fences"),
+	FENCE(enable_signal, "requests to signal fences"),
+	FENCE(signaled, "signaled fences"),
+	FENCE(destroy, "destroyed fences"),
+	FENCE(wait_start, "the beginnings of waits"),
+	FENCE(wait_end, "waits"),
+};
+
+static const struct gt_layer fence_layer = {
+	.name = "fence",
+	.object = fence_bpf__elf_bytes,
+	.hooks = hooks,
+	.hook_count = gt_countof(hooks),
+};
+
+GT_DEFINE_LAYER_SOURCE(fence, "DMA fences: who waits for which work of a GPU, and how long",
+		       "the kernel's dma_fence tracepoints; tracefs for the names of drivers");
