@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Test runs (BPF_PROG_TEST_RUN) of the raw tracepoints of a layer source: nothing is attached, and
+ * the events that the programs write are in a ring of the test's own.
+ */
+#pragma once
+
+#include <sys/stat.h>
+
+#include <bpf/libbpf.h>
+
+#include "event/event.h"
+#include "probe/filter.h"
+#include "probe/layer.h"
+#include "probe/layer_counts.h"
+#include "probe/load.h"
+#include "probe/source.h"
+
+#define LAYER_RUN_EVENTS 64
+#define LAYER_RUN_SIZE 512 /* bytes of an event that are kept */
+
+struct layer_run {
+	struct bpf_object *object;
+	struct ring_buffer *ring;
+	/* What was written since the last layer_run_begin. */
+	size_t count;
+	uint64_t events[LAYER_RUN_EVENTS][LAYER_RUN_SIZE / 8];
+};
+
+static inline int layer_run_take(void *opaque, void *record, size_t size)
+{
+	struct layer_run *run = opaque;
+	const struct gt_event *event = record;
+
+	if (event->kind == GT_EVENT_process)
+		return 0;
+	if (run->count < LAYER_RUN_EVENTS)
+		memcpy(run->events[run->count++], record,
+		       size < LAYER_RUN_SIZE ? size : LAYER_RUN_SIZE);
+	return 0;
+}
+
+/* The programs that a test run can execute: of raw tracepoints. */
+static inline void layer_run_select(const struct gt_layer *layer, struct bpf_object *object)
+{
+	for (size_t i = 0; i < layer->hook_count; i++)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(object, layer->hooks[i].program),
+			layer->hooks[i].kind == GT_HOOK_TRACEPOINT);
+}
+
+/*
+ * `btf`: a file with the types of the kernel; NULL: those of the running one. `filter` may be NULL.
+ * 0, or -Exxx where this kernel loads no programs for us.
+ */
+static inline int layer_run_open(struct layer_run *run, const struct gt_source *source,
+				 const char *btf, const struct gt_filter *filter)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = btf);
+	const struct gt_layer *layer = source->layer;
+	struct gt_filter constants = filter ? *filter : (struct gt_filter){0};
+	struct bpf_map *events;
+	struct gt_diag diag = {0};
+	struct stat namespace;
+	size_t size;
+	const void *elf = layer->object(&size);
+	int error;
+
+	*run = (struct layer_run){0};
+	run->object = bpf_object__open_mem(elf, size, &options);
+	if (!run->object)
+		return -errno;
+	layer_run_select(layer, run->object);
+	if (!stat("/proc/self/ns/pid", &namespace))
+		constants.pid_namespace = namespace.st_ino;
+	error = gt_load_set_constant(run->object, "filter", &constants, sizeof(constants), &diag);
+	events = bpf_object__find_map_by_name(run->object, "events");
+	if (!error)
+		error = bpf_map__set_max_entries(events, 1 << 20);
+	if (!error)
+		error = bpf_object__load(run->object);
+	if (error)
+		return error;
+	run->ring = ring_buffer__new(bpf_map__fd(events), layer_run_take, run, NULL);
+	return run->ring ? 0 : -errno;
+}
+
+/* Run a program with the arguments of its tracepoint; events are added. 0 or -Exxx. */
+static inline int layer_run_program(struct layer_run *run, const char *program,
+				    const uint64_t *args, size_t count)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = args,
+		    .ctx_size_in = (uint32_t)(count * sizeof(*args)));
+	int fd = bpf_program__fd(bpf_object__find_program_by_name(run->object, program));
+	int error = bpf_prog_test_run_opts(fd, &options);
+
+	ring_buffer__consume(run->ring);
+	return error;
+}
+
+#define LAYER_RUN(run, program, ...)                                                               \
+	layer_run_program(run, program, (const uint64_t[]){__VA_ARGS__},                           \
+			  sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static inline void layer_run_close(struct layer_run *run)
+{
+	ring_buffer__free(run->ring);
+	bpf_object__close(run->object);
+}

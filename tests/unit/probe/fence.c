@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The BPF programs of the source "fence", on fences that are made up. */
+#include <bpf/btf.h>
+
+#include "kernel_memory.h"
+#include "layer_run.h"
+#include "tap.h"
+
+static struct kernel_memory memory;
+static struct layer_run run;
+
+static size_t offset_of(const char *structure, const char *member)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, id);
+	size_t offset = SIZE_MAX;
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
+			offset = btf_member_bit_offset(type, i) / 8;
+	btf__free(btf);
+	return offset;
+}
+
+/* Make the fence that the kernel sees; false: it has no such type. */
+static bool make_fence(uint64_t context, uint64_t seqno, int error)
+{
+	size_t at = offset_of("dma_fence", "context");
+
+	if (at == SIZE_MAX)
+		return false;
+	kernel_memory_put(&memory, at, &context, sizeof(context));
+	kernel_memory_put(&memory, offset_of("dma_fence", "seqno"), &seqno, sizeof(seqno));
+	kernel_memory_put(&memory, offset_of("dma_fence", "error"), &error, sizeof(error));
+	return !kernel_memory_write(&memory);
+}
+
+static bool set_up(const struct gt_filter *filter)
+{
+	return !kernel_memory_open(&memory) &&
+	       !layer_run_open(&run, &gt_source_fence, NULL, filter) && make_fence(1, 1, 0);
+}
+
+static void tear_down(void)
+{
+	layer_run_close(&run);
+	kernel_memory_close(&memory);
+}
+
+#define FIRE(operation) CHECK_INT(LAYER_RUN(&run, "fence_" operation, memory.address), 0)
+
+static const struct gt_event_fence *fence_at(size_t number)
+{
+	return (const void *)run.events[number];
+}
+
+TEST("a fence has its whole context and number, and belongs to the process that initialized it")
+{
+	const uint64_t context = 0x123456789abcdef0, seqno = 0xfedcba9876543210;
+
+	if (!set_up(NULL))
+		SKIP("this kernel loads no programs for us, or has no fences");
+	make_fence(context, seqno, 0);
+	FIRE("init");
+	FIRE("emit");
+	make_fence(context, seqno, -ETIME);
+	FIRE("signaled");
+	FIRE("destroy");
+	CHECK_INT(run.count, 4);
+	for (size_t i = 0; i < run.count; i++) {
+		CHECK(fence_at(i)->context == context && fence_at(i)->seqno == seqno);
+		CHECK_INT(fence_at(i)->head.process, getpid());
+	}
+	CHECK_INT(fence_at(0)->operation, GT_FENCE_INIT);
+	CHECK_INT(fence_at(0)->error, 0);
+	CHECK_INT(fence_at(1)->operation, GT_FENCE_EMIT);
+	CHECK_INT(fence_at(2)->operation, GT_FENCE_SIGNALED);
+	CHECK_INT(fence_at(2)->error, -ETIME);
+	CHECK(fence_at(2)->age > 0 &&
+	      fence_at(2)->age <= fence_at(2)->head.time - fence_at(1)->head.time);
+	CHECK_INT(fence_at(3)->operation, GT_FENCE_DESTROY);
+	tear_down();
+}
+
+TEST("a destroyed fence is forgotten; one that is older than the session has no process")
+{
+	if (!set_up(NULL))
+		SKIP("this kernel loads no programs for us, or has no fences");
+	FIRE("init");
+	FIRE("destroy");
+	FIRE("signaled");
+	CHECK_INT(run.count, 3);
+	CHECK_INT(fence_at(1)->head.process, getpid());
+	CHECK_INT(fence_at(2)->head.process, 0);
+	CHECK_INT(fence_at(2)->age, 0);
+	tear_down();
+}
+
+TEST("a wait is matched by context and number, also inside another one")
+{
+	const struct gt_event_fence_wait *inner, *outer;
+
+	if (!set_up(NULL))
+		SKIP("this kernel loads no programs for us, or has no fences");
+	make_fence(1, 1, 0);
+	FIRE("wait_start");
+	make_fence(1, 1ULL << 32 | 1, 0); /* the same low 32 bits */
+	FIRE("wait_start");
+	FIRE("wait_end");
+	make_fence(1, 1, 0);
+	FIRE("wait_end");
+	CHECK_INT(run.count, 4);
+	inner = (const void *)run.events[2];
+	outer = (const void *)run.events[3];
+	CHECK_INT(inner->head.kind, GT_EVENT_fence_wait);
+	CHECK(inner->seqno == (1ULL << 32 | 1) && outer->seqno == 1);
+	CHECK(inner->duration > 0 && outer->duration > inner->duration);
+	CHECK(outer->head.time - outer->duration <= inner->head.time - inner->duration);
+	/* It ended: another end has no beginning. */
+	FIRE("wait_end");
+	outer = (const void *)run.events[4];
+	CHECK_INT(outer->duration, 0);
+	tear_down();
+}
+
+TEST("with a filter, fences of other processes are not shown, and unknown ones are counted")
+{
+	const struct gt_filter filter = {.by_uid = 1, .uid = getuid() + 1};
+	struct gt_layer_counts counts = {0};
+
+	if (!set_up(&filter))
+		SKIP("this kernel loads no programs for us, or has no fences");
+	FIRE("init");
+	FIRE("signaled");
+	FIRE("wait_start");
+	FIRE("destroy");
+	FIRE("signaled");
+	CHECK_INT(run.count, 0);
+	gt_load_sum_counters(bpf_object__find_map_fd_by_name(run.object, "layer_counts"), &counts,
+			     sizeof(counts) / sizeof(__u64));
+	CHECK_INT(counts.unattributed, 1);
+	CHECK_INT(counts.recorded, 0);
+	tear_down();
+}
+
+TEST_MAIN
