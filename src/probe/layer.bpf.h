@@ -104,7 +104,7 @@ __attribute__((unused)) static __always_inline struct layer_thread *traced_threa
 /* Whether some processes are selected: then events of unknown processes are not shown. */
 __attribute__((unused)) static __always_inline bool filters_processes(void)
 {
-	return filter.by_process || filter.by_uid || filter.cgroup || filter.name_length ||
+	return filter.by_process || filter.uid_count || filter.cgroup_count || filter.name_count ||
 	       filter.executable_inode;
 }
 

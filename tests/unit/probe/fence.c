@@ -126,7 +126,7 @@ TEST("a wait is matched by context and number, also inside another one")
 
 TEST("with a filter, fences of other processes are not shown, and unknown ones are counted")
 {
-	const struct gt_filter filter = {.by_uid = 1, .uid = getuid() + 1};
+	const struct gt_filter filter = {.uid_count = 1, .uids = {getuid() + 1}};
 	struct gt_layer_counts counts = {0};
 
 	if (!set_up(&filter))
