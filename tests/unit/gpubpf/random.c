@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "amount.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/map/map.h"
 #include "gpubpf/verify/verify.h"
@@ -81,13 +82,6 @@ static bool check_run(const struct gt_bpf_program *program, const struct gt_fact
 	TAP_FAIL("%s: %s %s", diag.place, diag.text, claims.wrong);
 	print_program(program);
 	return false;
-}
-
-static unsigned programs_wanted(unsigned usual)
-{
-	const char *wanted = getenv("PROGRAMS");
-
-	return wanted ? (unsigned)atoi(wanted) : usual;
 }
 
 /* False if a program does not behave as verified. */

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "amount.h"
 #include "exec_fixture.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/map/map.h"
@@ -437,8 +438,7 @@ static void open_edge(struct device *device)
 
 TEST("random programs with contexts agree with their facts, wherever memory is, and with their PTX")
 {
-	const char *wanted = getenv("PROGRAMS");
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	unsigned programs = programs_wanted(PROGRAMS);
 	unsigned accepted = 0, compared = 0, count = 0, by_level[3] = {0}, i;
 	struct subject *subjects[A_MODULE];
 	auto_device usual = {0}, edge = {0};
@@ -924,8 +924,7 @@ static bool check_leak(const struct subject *subject)
 
 TEST("no bit of an address reaches a map or a ring, but by comparisons")
 {
-	const char *wanted = getenv("PROGRAMS");
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : LEAKS, accepted = 0, i;
+	unsigned programs = programs_wanted(LEAKS), accepted = 0, i;
 	bool fine = true;
 
 	make_maps();

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "amount.h"
 #include "assemble.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/map/map.h"
@@ -366,8 +367,7 @@ TEST("lanes of random programs converge and have uniform values where the verifi
 	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_MAPS};
 	struct gt_verify_options options = {
 		.input = GT_INPUT_MEMORY, .memory_size = MEMORY, .max_visited = 20000};
-	const char *wanted = getenv("PROGRAMS");
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	unsigned programs = programs_wanted(PROGRAMS);
 	unsigned accepted = 0, parted = 0, same = 0;
 
 	random_seed();

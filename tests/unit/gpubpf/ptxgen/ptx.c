@@ -5,6 +5,7 @@
  */
 #include <glob.h>
 
+#include "amount.h"
 #include "exec_fixture.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/translate.h"
@@ -450,8 +451,7 @@ static bool run_module(struct device *device, struct probe *const *probes, size_
 
 TEST("random programs have the results of the interpreter on the software device")
 {
-	const char *wanted = getenv("PROGRAMS");
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS, accepted = 0, compared = 0;
+	unsigned programs = programs_wanted(PROGRAMS), accepted = 0, compared = 0;
 	struct probe *probes[A_MODULE];
 	size_t count = 0;
 	bool fine = true;

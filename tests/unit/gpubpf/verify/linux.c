@@ -6,6 +6,7 @@
  */
 #include <glob.h>
 
+#include "amount.h"
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_cases.h"
 #include "gpubpf_kernel.h"
@@ -137,8 +138,8 @@ TEST("random programs have the verdict of the running kernel")
 {
 	struct gt_bpf_object object = {.maps = random_maps, .map_count = RANDOM_LINUX_MAPS};
 	struct gt_verify_options options = {.input = GT_INPUT_MEMORY, .memory_size = MEMORY};
-	const char *wanted = getenv("PROGRAMS"), *reason = kernel_is_no_measure();
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	const char *reason = kernel_is_no_measure();
+	unsigned programs = programs_wanted(PROGRAMS);
 	unsigned asked = 0, same = 0, explained = 0, stricter = 0, laxer = 0;
 
 	if (reason)

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <inttypes.h>
 
+#include "amount.h"
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/verify/verify.h"
 #include "gpubpf_cases.h"
@@ -321,8 +322,8 @@ static bool run_random(struct engine_pair *pair, unsigned number)
 
 TEST("random programs have the same results as on Linux: r0, memory and maps")
 {
-	const char *wanted = getenv("PROGRAMS"), *reason = kernel_is_no_measure();
-	unsigned programs = wanted ? (unsigned)atoi(wanted) : PROGRAMS;
+	const char *reason = kernel_is_no_measure();
+	unsigned programs = programs_wanted(PROGRAMS);
 	bool fine = true;
 
 	if (reason)
