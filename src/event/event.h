@@ -95,6 +95,24 @@ enum gt_fence_operation {
 
 #define GT_FENCE_NAME_SIZE 32 /* bytes of each name in a fence's event */
 
+/* struct gt_event_drm_job.operation */
+enum gt_drm_job_operation {
+	GT_DRM_QUEUE,
+	GT_DRM_RUN,
+	GT_DRM_DONE,
+	GT_DRM_TIMEOUT,  /* the scheduler's watchdog took the job for hung */
+	GT_DRM_CANCELED, /* its fence was signaled, and the hardware had not finished it */
+};
+
+/* struct gt_event_drm_dependency.operation */
+enum gt_drm_dependency_operation {
+	GT_DRM_DEPENDS,
+	GT_DRM_BLOCKED, /* the scheduler would have run the job now */
+	GT_DRM_UNBLOCKED,
+};
+
+#define GT_DRM_NAME_SIZE 32 /* bytes of each name in an event of DRM */
+
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

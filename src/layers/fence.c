@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Events of the source "fence". */
-#include <inttypes.h>
-
 #include "base/text.h"
 #include "event/kinds.h"
 #include "layers/layers.h"
@@ -25,7 +23,7 @@ static const char *fence_variant(const struct gt_event *event)
 static void put_fence(struct gt_strbuf *text, const struct gt_event *event, uint64_t context,
 		      uint64_t seqno)
 {
-	gt_strbuf_printf(text, "fence=%" PRIu64 ":%" PRIu64, context, seqno);
+	gt_put_fence_key(text, "fence", context, seqno);
 	gt_put_padded(text, "driver", event, 0, GT_FENCE_NAME_SIZE);
 	gt_put_padded(text, "timeline", event, GT_FENCE_NAME_SIZE, GT_FENCE_NAME_SIZE);
 }
@@ -67,15 +65,8 @@ static void put_operation(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_puts(text, fence_variant(event));
 }
 
-static void put_error(struct gt_strbuf *text, const struct gt_names *names,
-		      const struct gt_event *event, uint64_t value)
-{
-	if (value)
-		gt_put_errno(text, (int32_t)value);
-}
-
 static const struct gt_layer_field fence_fields[] = {
-	{"error", put_error},
+	{"error", gt_put_error_field},
 	{"operation", put_operation},
 };
 

@@ -9,6 +9,7 @@
 static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_sched,
 	&gt_layer_fence,
+	&gt_layer_drm,
 };
 
 const struct gt_layer_kind *gt_layer_kind(unsigned kind)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "layers/padded.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -41,6 +42,11 @@ void gt_json_padded(struct gt_json *json, const char *key, const struct gt_event
 		gt_json_null(json, key);
 }
 
+void gt_put_fence_key(struct gt_strbuf *text, const char *key, uint64_t context, uint64_t seqno)
+{
+	gt_strbuf_printf(text, "%s=%" PRIu64 ":%" PRIu64, key, context, seqno);
+}
+
 void gt_put_errno(struct gt_strbuf *text, int error)
 {
 	const char *name = error < 0 ? strerrorname_np(-error) : NULL;
@@ -49,4 +55,11 @@ void gt_put_errno(struct gt_strbuf *text, int error)
 		gt_strbuf_puts(text, name);
 	else
 		gt_strbuf_i64(text, error);
+}
+
+void gt_put_error_field(struct gt_strbuf *text, const struct gt_names *names,
+			const struct gt_event *event, uint64_t value)
+{
+	if (value)
+		gt_put_errno(text, (int32_t)value);
 }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "event/event.h"
+#include "names/names.h"
 
 /* Add " key=name" for the name at `offset` of the tail, `size` bytes with its NULs, if there is
  * one. */
@@ -18,5 +19,11 @@ void gt_json_padded(struct gt_json *json, const char *key, const struct gt_event
 /* The name and its length; NULL: there is none. */
 const char *gt_padded(const struct gt_event *event, size_t offset, size_t size, size_t *ret_length);
 
+/* Add "key=context:seqno": a fence, or a job by its fence. */
+void gt_put_fence_key(struct gt_strbuf *text, const char *key, uint64_t context, uint64_t seqno);
+
 /* Add the name of a negative errno value: "ETIME". */
 void gt_put_errno(struct gt_strbuf *text, int error);
+/* The same as the format of a field (struct gt_layer_field); nothing for 0. */
+void gt_put_error_field(struct gt_strbuf *text, const struct gt_names *names,
+			const struct gt_event *event, uint64_t value);

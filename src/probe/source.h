@@ -100,3 +100,4 @@ extern const struct gt_source gt_source_nccl;
 extern const struct gt_source gt_source_process;
 extern const struct gt_source gt_source_sched;
 extern const struct gt_source gt_source_fence;
+extern const struct gt_source gt_source_drm;

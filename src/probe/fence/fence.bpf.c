@@ -6,13 +6,9 @@
 #include "probe/layer.bpf.h"
 
 #include "probe/fence/fence.h"
+#include "probe/fence/key.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-struct fence_key {
-	__u64 context;
-	__u64 seqno;
-};
 
 struct fence_names {
 	char driver[GT_FENCE_NAME_SIZE];
@@ -64,11 +60,6 @@ struct {
 
 /* An event of a kind with room for the names in its tail. */
 #define ROOM(kind) ((sizeof(struct gt_event_##kind) + sizeof(struct fence_names)) / sizeof(__u64))
-
-static __always_inline struct fence_key key_of(struct dma_fence *fence)
-{
-	return (struct fence_key){BPF_CORE_READ(fence, context), BPF_CORE_READ(fence, seqno)};
-}
 
 /* ---- names -------------------------------------------------------------------------------- */
 

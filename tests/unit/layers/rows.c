@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Records of layer sources as text and JSON. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "event/kinds.h"
+#include "layers/layers.h"
+#include "tap.h"
+
+/* A record with two names in its tail, `size` bytes each. */
+static struct gt_event *new_named(enum gt_event_kind kind, const char *first, const char *second,
+				  size_t size)
+{
+	char tail[128] = "";
+
+	memcpy(tail, first, strlen(first));
+	memcpy(tail + size, second, strlen(second));
+	return gt_event_new(kind, tail, 2 * size);
+}
+
+static void expect_row(const struct gt_event *event, const char *name, const char *text)
+{
+	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	gt_auto_strbuf details = GT_STRBUF_INIT;
+
+	CHECK(row != NULL);
+	gt_layer_format(&details, row, names, event);
+	CHECK_STR(gt_layer_event_name(row, event), name);
+	CHECK_STR(gt_strbuf_string(&details), text);
+}
+
+/* The members from "source" on. */
+static void expect_json(const struct gt_event *event, const char *members)
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_json json = GT_JSON_INIT(&text);
+
+	gt_json_object_begin(&json, NULL);
+	gt_layer_json(&json, gt_layer_kind(event->kind), names, event);
+	gt_json_object_end(&json);
+	CHECK_STR(strstr(gt_strbuf_string(&text), "\"source\""), members);
+}
+
+TEST("a signaled fence has its names, its age and the name of its error")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_fence, "amdgpu", "gfx_0.0.0", GT_FENCE_NAME_SIZE);
+	struct gt_event_fence *fence = (void *)event;
+
+	fence->context = 5000000000;
+	fence->seqno = 7;
+	fence->operation = GT_FENCE_SIGNALED;
+	fence->age = 1500;
+	fence->error = -ETIME;
+	expect_row(event, "signaled",
+		   "fence=5000000000:7 driver=amdgpu timeline=gfx_0.0.0 age=1.50 µs error=ETIME");
+	expect_json(event, "\"source\":\"fence\",\"name\":\"signaled\",\"context\":5000000000,"
+			   "\"seqno\":7,\"age\":1500,\"error\":\"ETIME\",\"error_number\":-62,"
+			   "\"operation\":\"signaled\",\"operation_number\":3,"
+			   "\"driver\":\"amdgpu\",\"timeline\":\"gfx_0.0.0\"}");
+}
+
+TEST("a fence without names, and one whose tail is malformed")
+{
+	gt_autofree struct gt_event *event = gt_event_new(GT_EVENT_fence, "", 0);
+	gt_autofree struct gt_event *full = new_named(
+		GT_EVENT_fence, "0123456789012345678901234567890123456789", "", GT_FENCE_NAME_SIZE);
+	struct gt_event_fence *fence = (void *)event;
+
+	expect_row(event, "init", "fence=0:0");
+	fence->operation = 99;
+	expect_row(event, "unknown", "fence=0:0");
+	expect_row(full, "init",
+		   "fence=0:0 driver=01234567890123456789012345678901 timeline=23456789");
+}
+
+TEST("a wait for a fence begins its duration earlier")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_fence_wait, "i915", "rcs0", GT_FENCE_NAME_SIZE);
+	struct gt_event_fence_wait *wait = (void *)event;
+
+	wait->duration = 2000000;
+	wait->context = 1;
+	wait->seqno = 2;
+	expect_row(event, "wait_end", "fence=1:2 driver=i915 timeline=rcs0 (2.00 ms)");
+}
+
+TEST("a job of the DRM scheduler in each step")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_drm_job, "render", "0000:01:00.0", GT_DRM_NAME_SIZE);
+	struct gt_event_drm_job *job = (void *)event;
+
+	job->context = 3;
+	job->seqno = 4;
+	job->depth = 2;
+	job->hardware = 1;
+	expect_row(event, "queue", "job=3:4 ring=render device=0000:01:00.0 depth=2 hardware=1");
+	job->operation = GT_DRM_RUN;
+	job->queued = 5000;
+	job->blocked = 1000;
+	expect_row(event, "run",
+		   "job=3:4 ring=render device=0000:01:00.0 depth=2 hardware=1 queued=5.00 µs "
+		   "blocked=1.00 µs");
+	job->operation = GT_DRM_DONE;
+	job->ran = 3000;
+	job->error = -ECANCELED;
+	expect_row(event, "done",
+		   "job=3:4 ring=render device=0000:01:00.0 hardware=1 queued=5.00 µs "
+		   "blocked=1.00 µs ran=3.00 µs error=ECANCELED");
+	expect_json(event, "\"source\":\"drm\",\"name\":\"done\",\"context\":3,\"seqno\":4,"
+			   "\"queued\":5000,\"blocked\":1000,\"ran\":3000,\"client\":0,"
+			   "\"depth\":2,\"hardware\":1,\"error\":\"ECANCELED\","
+			   "\"error_number\":-125,\"operation\":\"done\",\"operation_number\":2,"
+			   "\"ring\":\"render\",\"device\":\"0000:01:00.0\"}");
+}
+
+TEST("a dependency names the job and the fence")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_drm_dependency, "copy", "fakegpu", GT_DRM_NAME_SIZE);
+	struct gt_event_drm_dependency *dependency = (void *)event;
+
+	dependency->context = 3;
+	dependency->seqno = 4;
+	dependency->on_context = 5;
+	dependency->on_seqno = 6;
+	expect_row(event, "dependency", "job=3:4 on=5:6 ring=copy device=fakegpu");
+	dependency->operation = GT_DRM_UNBLOCKED;
+	dependency->blocked = 70000;
+	expect_row(event, "unblocked", "job=3:4 on=5:6 ring=copy device=fakegpu blocked=70.0 µs");
+}
+
+TEST_MAIN
