@@ -60,3 +60,4 @@ void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 extern const struct gt_layer_kinds gt_layer_sched;
 extern const struct gt_layer_kinds gt_layer_fence;
 extern const struct gt_layer_kinds gt_layer_drm;
+extern const struct gt_layer_kinds gt_layer_pcie;

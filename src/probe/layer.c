@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -28,6 +29,12 @@ struct gt_layer_state {
 	} * hooks;
 	struct gt_layer_counts before; /* the counts of objects that were replaced */
 	int module_events;
+	struct {
+		void *data;
+		int fd;
+		uint64_t emitted;
+	} extra;
+	int wait_on; /* an epoll set of both descriptors; -1: there is only that of modules */
 	bool detached;
 };
 
@@ -227,7 +234,7 @@ static void put_reason(struct gt_strbuf *text, const struct gt_hook *hook, int e
 /* What is missing, and why; nothing if all is there. Returns the number of hooks that are. */
 static size_t put_missing(struct gt_strbuf *text, const struct gt_layer_state *state)
 {
-	const char *module = NULL;
+	const char *module = NULL, *lacks = NULL;
 	size_t attached = 0;
 
 	for (size_t i = 0; i < state->layer->hook_count; i++) {
@@ -238,12 +245,16 @@ static size_t put_missing(struct gt_strbuf *text, const struct gt_layer_state *s
 			continue;
 		if (waits_for_module(hook) && module && !strcmp(module, hook->module))
 			continue;
+		if (!waits_for_module(hook) && lacks && !strcmp(lacks, hook->lacks))
+			continue;
 		gt_strbuf_puts(text, text->length ? "; " : "");
 		if (!waits_for_module(hook))
 			gt_strbuf_printf(text, "%s are not shown: ", hook->lacks);
 		put_reason(text, hook, state->hooks[i].error);
 		if (waits_for_module(hook))
 			module = hook->module;
+		else
+			lacks = hook->lacks;
 	}
 	return attached;
 }
@@ -266,7 +277,7 @@ static struct gt_layer_state *new_state(const struct gt_layer *layer, const stru
 		return NULL;
 	state->layer = layer;
 	state->host = host;
-	state->module_events = -1;
+	state->module_events = state->extra.fd = state->wait_on = -1;
 	state->hooks = calloc(layer->hook_count, sizeof(*state->hooks));
 	if (state->hooks)
 		return state;
@@ -284,6 +295,10 @@ void gt_layer_close(void *opaque)
 	bpf_object__close(state->object);
 	if (state->module_events >= 0)
 		close(state->module_events);
+	if (state->wait_on >= 0)
+		close(state->wait_on);
+	if (state->extra.data)
+		state->layer->extra->close(state->extra.data);
 	free(state->hooks);
 	free(state);
 }
@@ -323,7 +338,7 @@ static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 	gt_auto_strbuf missing = GT_STRBUF_INIT;
 	size_t attached = put_missing(&missing, state);
 
-	if (!attached && !waits_for_modules(state))
+	if (!attached && !state->extra.emitted && !waits_for_modules(state))
 		return gt_diag(diag, -ENOENT, state->layer->name, NULL, "%s",
 			       gt_strbuf_string(&missing));
 	if (missing.length && is_wanted_by_name(state))
@@ -331,6 +346,28 @@ static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 				    gt_strbuf_string(&missing),
 				    waits_for_modules(state) ? " (events are shown once it is)"
 							     : "");
+	return 0;
+}
+
+/* Without the set, the events of the extra part are those of the start. */
+static int open_extra(struct gt_layer_state *state, struct gt_diag *diag)
+{
+	const struct gt_layer_extra *extra = state->layer->extra;
+	struct epoll_event event = {.events = EPOLLIN};
+	int error = extra ? extra->open(state->host, &state->extra.data, &state->extra.fd,
+					&state->extra.emitted)
+			  : 0;
+
+	if (error)
+		return gt_diag(diag, error, state->layer->name, NULL, "out of memory");
+	if (state->extra.fd < 0)
+		return 0;
+	state->wait_on = epoll_create1(EPOLL_CLOEXEC);
+	if (state->wait_on < 0)
+		return 0;
+	epoll_ctl(state->wait_on, EPOLL_CTL_ADD, state->extra.fd, &event);
+	if (state->module_events >= 0)
+		epoll_ctl(state->wait_on, EPOLL_CTL_ADD, state->module_events, &event);
 	return 0;
 }
 
@@ -350,7 +387,9 @@ int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void
 	/* Before the first attempt, so that no module is missed between the two. */
 	state->module_events = gt_module_events_open();
 	attach_hooks(state);
-	error = report_missing(state, diag);
+	error = open_extra(state, diag);
+	if (!error)
+		error = report_missing(state, diag);
 	if (!error)
 		*ret_state = gt_take(state);
 	return error;
@@ -358,7 +397,9 @@ int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void
 
 int gt_layer_wait_on(void *opaque)
 {
-	return ((struct gt_layer_state *)opaque)->module_events;
+	const struct gt_layer_state *state = opaque;
+
+	return state->wait_on >= 0 ? state->wait_on : state->module_events;
 }
 
 static void detach_hooks(struct gt_layer_state *state)
@@ -449,6 +490,8 @@ void gt_layer_poll(void *opaque)
 {
 	struct gt_layer_state *state = opaque;
 
+	if (state->extra.data)
+		state->extra.emitted += state->layer->extra->poll(state->extra.data);
 	if (state->module_events < 0 || state->detached ||
 	    !gt_module_events_read(state->module_events))
 		return;
@@ -468,7 +511,7 @@ void gt_layer_collect(void *opaque)
 		state->layer->finish(state->host, state->object);
 	if (event) {
 		event->head.time = gt_clock_monotonic();
-		event->recorded = sums.recorded;
+		event->recorded = sums.recorded + state->extra.emitted;
 		event->lost = sums.lost;
 		event->unsampled = sums.unsampled;
 		event->evicted = sums.evicted;

@@ -40,6 +40,18 @@ struct gt_hook {
 	const char *lacks;
 };
 
+/* Events of a layer source that user space makes, beside those of its BPF programs. */
+struct gt_layer_extra {
+	/*
+	 * Emit the first events, and count them in *ret_emitted. `poll` is called when *ret_fd is
+	 * readable; -1: never. 0 or -ENOMEM.
+	 */
+	int (*open)(const struct gt_host *host, void **ret_data, int *ret_fd,
+		    uint64_t *ret_emitted);
+	uint64_t (*poll)(void *data); /* the number of events that it emitted */
+	void (*close)(void *data);
+};
+
 struct gt_layer {
 	const char *name;                        /* of the source */
 	const void *(*object)(size_t *ret_size); /* the ELF: NAME_bpf__elf_bytes of the skeleton */
@@ -52,6 +64,7 @@ struct gt_layer {
 	int (*start)(const struct gt_host *host, struct bpf_object *object, struct gt_diag *diag);
 	/* Called once nothing more is recorded: emit what began and did not end; may be NULL. */
 	void (*finish)(const struct gt_host *host, struct bpf_object *object);
+	const struct gt_layer_extra *extra; /* NULL: none */
 };
 
 /* The functions of a struct gt_source; `state` is a struct gt_layer_state. */

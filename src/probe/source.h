@@ -101,3 +101,4 @@ extern const struct gt_source gt_source_process;
 extern const struct gt_source gt_source_sched;
 extern const struct gt_source gt_source_fence;
 extern const struct gt_source gt_source_drm;
+extern const struct gt_source gt_source_pcie;

@@ -133,6 +133,23 @@ struct trace_event_raw_dma_fence {
 	unsigned int seqno;
 };
 
+#ifdef __TARGET_ARCH_x86
+struct pci_sysdata {
+	int domain;
+};
+#endif
+
+struct pci_bus {
+	void *sysdata;
+	unsigned char number;
+	int domain_nr; /* where CONFIG_PCI_DOMAINS_GENERIC is set */
+};
+
+struct pci_dev {
+	struct pci_bus *bus;
+	unsigned int devfn;
+};
+
 #pragma clang attribute pop
 
 /* The context of a raw tracepoint: struct bpf_raw_tracepoint_args, part of the BPF ABI. */
