@@ -111,6 +111,13 @@ enum gt_drm_dependency_operation {
 	GT_DRM_UNBLOCKED,
 };
 
+/* struct gt_event_vblank.operation */
+enum gt_vblank_operation {
+	GT_VBLANK,
+	GT_VBLANK_QUEUED,    /* a program asked for an event */
+	GT_VBLANK_DELIVERED, /* it got it */
+};
+
 #define GT_DRM_NAME_SIZE 32 /* bytes of each name in an event of DRM */
 
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */

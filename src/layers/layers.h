@@ -61,3 +61,4 @@ extern const struct gt_layer_kinds gt_layer_sched;
 extern const struct gt_layer_kinds gt_layer_fence;
 extern const struct gt_layer_kinds gt_layer_drm;
 extern const struct gt_layer_kinds gt_layer_pcie;
+extern const struct gt_layer_kinds gt_layer_vblank;

@@ -402,9 +402,10 @@ int gt_layer_wait_on(void *opaque)
 	return state->wait_on >= 0 ? state->wait_on : state->module_events;
 }
 
+/* The first of the table last: what others rely on. */
 static void detach_hooks(struct gt_layer_state *state)
 {
-	for (size_t i = 0; i < state->layer->hook_count; i++) {
+	for (size_t i = state->layer->hook_count; i--;) {
 		bpf_link__destroy(state->hooks[i].link);
 		state->hooks[i].link = NULL;
 	}

@@ -55,6 +55,7 @@ struct gt_layer_extra {
 struct gt_layer {
 	const char *name;                        /* of the source */
 	const void *(*object)(size_t *ret_size); /* the ELF: NAME_bpf__elf_bytes of the skeleton */
+	/* In the order in which they are attached; they are detached in the reverse order. */
 	const struct gt_hook *hooks;
 	size_t hook_count;
 	/* Set constants (gt_load_set_constant) and sizes of maps, before the object is loaded; may

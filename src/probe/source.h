@@ -102,3 +102,4 @@ extern const struct gt_source gt_source_sched;
 extern const struct gt_source gt_source_fence;
 extern const struct gt_source gt_source_drm;
 extern const struct gt_source gt_source_pcie;
+extern const struct gt_source gt_source_vblank;

@@ -3,10 +3,20 @@
 
 #include "probe/source.h"
 
+/* clang-format off */
 static const struct gt_source *const sources[] = {
-	&gt_source_cuda,  &gt_source_cublas, &gt_source_cudnn, &gt_source_nccl, &gt_source_process,
-	&gt_source_sched, &gt_source_fence,  &gt_source_drm,   &gt_source_pcie,
+	&gt_source_cuda,
+	&gt_source_cublas,
+	&gt_source_cudnn,
+	&gt_source_nccl,
+	&gt_source_process,
+	&gt_source_sched,
+	&gt_source_fence,
+	&gt_source_drm,
+	&gt_source_vblank,
+	&gt_source_pcie,
 };
+/* clang-format on */
 
 const struct gt_source *const *gt_sources(size_t *ret_count)
 {

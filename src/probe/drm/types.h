@@ -53,8 +53,13 @@ struct drm_sched_job {
 	struct drm_sched_fence *s_fence;
 };
 
+struct drm_vblank_crtc {
+	__s64 time; /* of the latest vblank, CLOCK_MONOTONIC */
+};
+
 struct drm_device {
 	struct device *dev;
+	struct drm_vblank_crtc *vblank; /* an array, by the number of the CRTC */
 };
 
 struct drm_minor {

@@ -134,4 +134,25 @@ TEST("a dependency names the job and the fence")
 	expect_row(event, "unblocked", "job=3:4 on=5:6 ring=copy device=fakegpu blocked=70.0 µs");
 }
 
+TEST("a vblank, and the event that is delivered")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_vblank, "card", "", GT_DRM_NAME_SIZE);
+	struct gt_event_vblank *vblank = (void *)event;
+
+	vblank->crtc = 1;
+	vblank->sequence = 9;
+	vblank->timestamp = 1000;
+	vblank->late = 20000;
+	expect_row(event, "vblank", "crtc=1 device=card sequence=9 late=20.0 µs");
+	vblank->operation = GT_VBLANK_DELIVERED;
+	vblank->queued = 16000000;
+	expect_row(event, "vblank_delivered",
+		   "crtc=1 device=card sequence=9 late=20.0 µs queued=16.0 ms");
+	expect_json(event, "\"source\":\"vblank\",\"name\":\"vblank_delivered\","
+			   "\"timestamp\":1000,\"late\":20000,\"queued\":16000000,\"crtc\":1,"
+			   "\"sequence\":9,\"operation\":\"vblank_delivered\","
+			   "\"operation_number\":2,\"precise\":0,\"device\":\"card\"}");
+}
+
 TEST_MAIN
