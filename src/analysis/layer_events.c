@@ -89,6 +89,11 @@ int gt_layer_events_take(struct gt_layer_events *events, const struct gt_event *
 		return -ENOMEM;
 	row->count++;
 	process->count++;
+	row->can_fail = kind->error;
+	if (kind->error && kind->error(event)) {
+		row->errors++;
+		process->errors++;
+	}
 	if (!gt_event_duration(event, &duration))
 		return 0;
 	process->total_ns += duration;

@@ -2,6 +2,7 @@
 /* How often each event of a layer source happened, how long it took, and in which processes. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,12 +13,15 @@
 struct gt_layer_event_row {
 	const char *name; /* belongs to the analysis */
 	uint64_t count;
+	uint64_t errors; /* events that failed */
+	bool can_fail;
 	struct gt_histogram durations; /* ns; empty: the event has none */
 };
 
 struct gt_layer_process_row {
 	uint32_t process; /* 0: not known */
 	uint64_t count;
+	uint64_t errors;
 	uint64_t total_ns;
 };
 

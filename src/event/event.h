@@ -120,6 +120,19 @@ enum gt_vblank_operation {
 
 #define GT_DRM_NAME_SIZE 32 /* bytes of each name in an event of DRM */
 
+/* struct gt_event_syscall.machine */
+enum gt_syscall_machine {
+	GT_SYSCALL_X86_64,
+	GT_SYSCALL_AARCH64,
+	GT_SYSCALL_COMPAT, /* a 32-bit program's: numbers and arguments are not decoded */
+};
+
+/* struct gt_event_syscall.state */
+enum gt_syscall_state {
+	GT_SYSCALL_UNFINISHED = 1, /* it had not returned at the end of the session */
+	GT_SYSCALL_ENDED = 2,      /* its thread ended in it: exit_group, or it was killed */
+};
+
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

@@ -12,6 +12,7 @@ static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_drm,
 	&gt_layer_pcie,
 	&gt_layer_vblank,
+	&gt_layer_syscall,
 };
 
 const struct gt_layer_kind *gt_layer_kind(unsigned kind)

@@ -32,6 +32,9 @@ struct gt_layer_kind {
 	/* The details of a text line in place of "name=value …"; NULL: these. */
 	void (*text)(struct gt_strbuf *text, const struct gt_names *names,
 		     const struct gt_event *event);
+	/* The error of an event that failed, an errno; 0: it did not. NULL: such events do not
+	 * fail. */
+	int (*error)(const struct gt_event *event);
 	/* Add keys after those of the fields; NULL: none. */
 	void (*json)(struct gt_json *json, const struct gt_names *names,
 		     const struct gt_event *event);
@@ -62,3 +65,4 @@ extern const struct gt_layer_kinds gt_layer_fence;
 extern const struct gt_layer_kinds gt_layer_drm;
 extern const struct gt_layer_kinds gt_layer_pcie;
 extern const struct gt_layer_kinds gt_layer_vblank;
+extern const struct gt_layer_kinds gt_layer_syscall;

@@ -415,8 +415,13 @@ void gt_layer_detach(void *opaque)
 {
 	struct gt_layer_state *state = opaque;
 
+	bool first = !state->detached;
+
 	state->detached = true;
 	detach_hooks(state);
+	/* The session reads the ring after this. */
+	if (first && state->layer->finish && state->host && state->object)
+		state->layer->finish(state->host, state->object);
 }
 
 /* Events at which a program did not run: an interrupt came while it ran on the same CPU. */
@@ -508,8 +513,6 @@ void gt_layer_collect(void *opaque)
 	struct gt_event_totals *event = (void *)gt_event_new(GT_EVENT_totals, state->layer->name,
 							     strlen(state->layer->name));
 
-	if (state->layer->finish && state->detached)
-		state->layer->finish(state->host, state->object);
 	if (event) {
 		event->head.time = gt_clock_monotonic();
 		event->recorded = sums.recorded + state->extra.emitted;

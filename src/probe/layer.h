@@ -63,7 +63,8 @@ struct gt_layer {
 	int (*prepare)(const struct gt_host *host, struct bpf_object *object, struct gt_diag *diag);
 	/* Called once it is loaded, before it is attached; may be NULL. */
 	int (*start)(const struct gt_host *host, struct bpf_object *object, struct gt_diag *diag);
-	/* Called once nothing more is recorded: emit what began and did not end; may be NULL. */
+	/* Called once the programs are detached: write to the ring what began and did not end; may
+	 * be NULL. */
 	void (*finish)(const struct gt_host *host, struct bpf_object *object);
 	const struct gt_layer_extra *extra; /* NULL: none */
 };

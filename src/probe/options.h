@@ -45,6 +45,9 @@
 	OPTION(command, LIST, functions, 'f', "function", "NAME,…", NULL, ANY, \
 	       "trace these functions instead of those traced by default ('gputap list " \
 	       "--functions'): globs such as 'cudaMem*', or '*' for all; '!cudaGet*' excludes") \
+	OPTION(command, LIST, syscalls, 0, "syscall", "NAME,…", NULL, LIVE, \
+	       "with -e syscall: trace these system calls (default: all): globs such as 'epoll_*'; " \
+	       "'!futex' excludes") \
 	OPTION(command, FLAG, failed_only, 0, "failed", NULL, NULL, ANY, \
 	       "show only calls that return an error (\"not ready\" is no error)") \
 	OPTION(command, STRING, condition, 0, "when", "CONDITION", NULL, ANY, \

@@ -103,3 +103,4 @@ extern const struct gt_source gt_source_fence;
 extern const struct gt_source gt_source_drm;
 extern const struct gt_source gt_source_pcie;
 extern const struct gt_source gt_source_vblank;
+extern const struct gt_source gt_source_syscall;

@@ -15,6 +15,7 @@ static const struct gt_source *const sources[] = {
 	&gt_source_drm,
 	&gt_source_vblank,
 	&gt_source_pcie,
+	&gt_source_syscall,
 };
 /* clang-format on */
 

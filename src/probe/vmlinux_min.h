@@ -65,12 +65,45 @@ struct super_block {
 };
 
 struct inode {
+	__u16 i_mode;
+	__u32 i_rdev;
 	unsigned long i_ino;
 	struct super_block *i_sb;
 };
 
+struct module {
+	char name[56];
+};
+
+struct file_operations {
+	struct module *owner;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	const struct file_operations *f_op;
+	struct path f_path;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
 };
 
 struct xol_area {
@@ -101,7 +134,12 @@ struct thread_struct {
 };
 #endif
 
+struct thread_info {
+	__u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 #ifdef __TARGET_ARCH_x86
 	struct thread_struct thread;
 #endif
@@ -115,6 +153,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
+	struct files_struct *files;
 	char comm[16];
 };
 
@@ -148,6 +187,15 @@ struct pci_bus {
 struct pci_dev {
 	struct pci_bus *bus;
 	unsigned int devfn;
+};
+
+struct bpf_iter_meta {
+	__u64 padding;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -26,18 +26,29 @@ static void put_rate(struct gt_table *table, uint64_t count, uint64_t ns)
 	gt_table_end_cell(table);
 }
 
+/* Whether the table has a column of errors: the last one. */
+static bool can_fail(const struct gt_layer_event_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].can_fail)
+			return true;
+	return false;
+}
+
 static void put_events(struct gt_layer_events *events, const struct gt_report_options *options,
 		       uint64_t ns, struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
-		{"EVENT", true}, {"COUNT", false}, {"RATE", false}, {"TOTAL", false, true},
-		{"MEAN", false}, {"P50", false},   {"P99", false},  {"MAX", false},
+		{"EVENT", true},        {"COUNT", false}, {"RATE", false},
+		{"TOTAL", false, true}, {"MEAN", false},  {"P50", false},
+		{"P99", false},         {"MAX", false},   {"ERRORS", false},
 	};
 	size_t count;
 	const struct gt_layer_event_row *rows = gt_layer_events_rows(events, &count);
+	bool has_errors = can_fail(rows, count);
 	struct gt_table table;
 
-	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_begin(&table, columns, gt_countof(columns) - !has_errors);
 	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
 		gt_table_text(&table, rows[i].name);
 		gt_table_number(&table, rows[i].count);
@@ -47,6 +58,8 @@ static void put_events(struct gt_layer_events *events, const struct gt_report_op
 			gt_table_duration(&table, rows[i].durations.max);
 		else
 			gt_table_text(&table, "-");
+		if (has_errors)
+			gt_table_number(&table, rows[i].errors);
 	}
 	gt_table_put(&table, text);
 	gt_report_put_rest(text, options->top, count);
@@ -107,6 +120,8 @@ static int layer_events_put_json(void *state, const struct gt_report_options *op
 		gt_json_object_begin(json, NULL);
 		gt_json_string(json, "name", rows[i].name);
 		gt_json_u64(json, "count", rows[i].count);
+		if (rows[i].can_fail)
+			gt_json_u64(json, "errors", rows[i].errors);
 		if (rows[i].durations.count) {
 			gt_json_u64(json, "total", rows[i].durations.sum);
 			gt_report_json_durations(json, "duration", &rows[i].durations);
@@ -121,6 +136,7 @@ static int layer_events_put_json(void *state, const struct gt_report_options *op
 		gt_report_json_process(json, names, processes[i].process,
 				       gt_names_process(names, processes[i].process));
 		gt_json_u64(json, "count", processes[i].count);
+		gt_json_u64(json, "errors", processes[i].errors);
 		gt_json_u64(json, "total", processes[i].total_ns);
 		gt_json_object_end(json);
 	}

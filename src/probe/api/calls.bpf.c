@@ -391,15 +391,6 @@ int process_exec(__u64 *arguments)
 	return 0;
 }
 
-struct bpf_iter_meta {
-	__u64 padding;
-} __attribute__((preserve_access_index));
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-} __attribute__((preserve_access_index));
-
 /* At the end of the tracing: calls that are still running. */
 SEC("iter/task")
 int unfinished_calls(struct bpf_iter__task *iterator)
