@@ -134,7 +134,7 @@ static int move_pointer(struct gt_verifier *verifier, const struct bpf_insn *ins
 		result.scalar = gt_scalar_alu(&alu, &pointer->scalar, scalar);
 		result.address |= distance->address;
 	}
-	gt_origin_move_pointer(insn, pointer, scalar, &result);
+	gt_origin_move_pointer(insn, pointer, scalar, &result, &verifier->next_id);
 	error = check_pointer_offset(verifier, pointer, &result.scalar, result.fixed_offset);
 	if (error)
 		return error;
@@ -226,7 +226,7 @@ int gt_verify_alu(struct gt_verifier *verifier, const struct bpf_insn *insn)
 	target->address = left.address || right.address;
 	if (!is_unary(insn))
 		link_sum(target, insn, &left, &right.scalar);
-	gt_origin_alu(insn, &left, &right, target);
+	gt_origin_alu(insn, &left, &right, target, &verifier->next_id);
 	return 0;
 }
 

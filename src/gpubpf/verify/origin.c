@@ -9,6 +9,7 @@ static void drop_origin(struct gt_value *value)
 	value->shifted = 0;
 	value->change = 0;
 	value->spread = 0;
+	value->sum = 0;
 }
 
 /* The low half of a value, with zeros above. */
@@ -53,7 +54,8 @@ static bool is_within(__int128 min, __int128 max, __int128 first, __int128 last)
 }
 
 /* Add a range to what was added before. False: it is too large. */
-static bool add_step(const struct gt_value *value, struct origin_step step, struct gt_value *result)
+static bool add_step(const struct gt_value *value, struct origin_step step, struct gt_value *result,
+		     uint32_t *next_id)
 {
 	__int128 spread = value->spread + (step.max - step.min);
 
@@ -64,6 +66,8 @@ static bool add_step(const struct gt_value *value, struct origin_step step, stru
 	if (result->origin_bits == 32)
 		result->change = (int32_t)result->change;
 	result->spread = (uint32_t)spread;
+	if (step.max != step.min)
+		result->sum = ++*next_id;
 	return true;
 }
 
@@ -75,7 +79,7 @@ static void add_shifted(const struct gt_value *value, const struct gt_scalar *nu
 	int64_t high = (int64_t)number->value >> 32;
 
 	if (!gt_scalar_is_constant(number) || (uint32_t)number->value ||
-	    !add_step(value, (struct origin_step){high, high}, result))
+	    !add_step(value, (struct origin_step){high, high}, result, NULL))
 		return;
 	if (!is_within((__int128)(all->umin >> 32) + high, (__int128)(all->umax >> 32) + high, 0,
 		       UINT32_MAX))
@@ -87,7 +91,7 @@ static void add_shifted(const struct gt_value *value, const struct gt_scalar *nu
 
 /* The sum of a value and a scalar, or their difference. */
 static void add_scalar(const struct bpf_insn *insn, const struct gt_value *value,
-		       const struct gt_scalar *scalar, struct gt_value *result)
+		       const struct gt_scalar *scalar, struct gt_value *result, uint32_t *next_id)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	struct origin_step step = step_of(scalar, wide, BPF_OP(insn->code) == BPF_SUB);
@@ -95,7 +99,7 @@ static void add_scalar(const struct bpf_insn *insn, const struct gt_value *value
 		    is_within(value->scalar.all.umin + step.min, value->scalar.all.umax + step.max,
 			      0, UINT32_MAX);
 
-	if ((wide && value->origin_bits == 32 && !fits) || !add_step(value, step, result))
+	if ((wide && value->origin_bits == 32 && !fits) || !add_step(value, step, result, next_id))
 		return;
 	if (!wide && !fits) {
 		result->origin_bits = 32;
@@ -134,7 +138,7 @@ static void shift_by_half(const struct bpf_insn *insn, const struct gt_value *va
 }
 
 void gt_origin_alu(const struct bpf_insn *insn, const struct gt_value *left,
-		   const struct gt_value *right, struct gt_value *result)
+		   const struct gt_value *right, struct gt_value *result, uint32_t *next_id)
 {
 	unsigned operation = BPF_OP(insn->code);
 	bool constant = gt_scalar_is_constant(&right->scalar);
@@ -145,11 +149,11 @@ void gt_origin_alu(const struct bpf_insn *insn, const struct gt_value *left,
 	else if (operation == BPF_ADD && right->origin && right->shifted)
 		add_shifted(right, &left->scalar, result);
 	else if (operation == BPF_ADD && left->origin)
-		add_scalar(insn, left, &right->scalar, result);
+		add_scalar(insn, left, &right->scalar, result, next_id);
 	else if (operation == BPF_ADD && right->origin)
-		add_scalar(insn, right, &left->scalar, result);
+		add_scalar(insn, right, &left->scalar, result, next_id);
 	else if (operation == BPF_SUB && left->origin && !left->shifted)
-		add_scalar(insn, left, &right->scalar, result);
+		add_scalar(insn, left, &right->scalar, result, next_id);
 	else if (left->origin && constant && right->scalar.value == 32 &&
 		 BPF_CLASS(insn->code) == BPF_ALU64 &&
 		 (operation == BPF_LSH || operation == BPF_RSH || operation == BPF_ARSH))
@@ -164,7 +168,7 @@ static struct gt_scalar difference_of(const struct gt_value *value, const struct
 		gt_scalar_constant((uint64_t)value->change - (uint64_t)known->change);
 	struct gt_scalar range = gt_scalar_unknown();
 
-	if (!known->spread && !value->spread)
+	if (known->sum == value->sum)
 		return constant;
 	range.all.smin = -(int64_t)known->spread;
 	range.all.smax = value->spread;
@@ -221,11 +225,12 @@ void gt_origin_forget(struct gt_state *state, uint32_t first)
 }
 
 void gt_origin_move_pointer(const struct bpf_insn *insn, const struct gt_value *pointer,
-			    const struct gt_scalar *distance, struct gt_value *result)
+			    const struct gt_scalar *distance, struct gt_value *result,
+			    uint32_t *next_id)
 {
 	struct origin_step step = step_of(distance, true, BPF_OP(insn->code) == BPF_SUB);
 
 	drop_origin(result);
 	if (pointer->origin)
-		add_step(pointer, step, result);
+		add_step(pointer, step, result, next_id);
 }

@@ -39,11 +39,12 @@ struct gt_value {
 	/*
 	 * In widened loops (widen.h): the value is that of an origin, a value at a loop's header,
 	 * plus a number from change to change + spread, modulo 2^64 or, if bits is 32, 2^32 with
-	 * zeros above. 0: no origin is known.
+	 * zeros above. 0: no origin is known. Values with the same sum added the same.
 	 */
 	uint32_t origin;
 	uint8_t origin_bits;
 	uint8_t shifted; /* gt_origin_shift: that value << 32; 0: it is not */
+	uint32_t sum;    /* an id, if spread is not 0 */
 	int64_t change;
 	struct gt_scalar scalar; /* … and the variable part, kept apart as in Linux */
 };

@@ -138,7 +138,7 @@ struct rank_try {
 	const struct gt_loop_test *test;
 	const struct gt_loop_value *value;
 	struct rank_range first, start, limit, domain; /* start: first + the test's change */
-	__int128 last;                                 /* of start, unless the first is beyond it */
+	__int128 last;                                 /* of the values at the header */
 	int64_t change;                                /* from first to start */
 	bool narrow, is_signed;
 	__int128 step; /* the smallest, without its sign */
@@ -150,15 +150,31 @@ static struct rank_range mirror(struct rank_range range)
 	return (struct rank_range){-range.max, -range.min};
 }
 
+/*
+ * What is added between the test and the header at most. If the value is not changed but by what
+ * was added before the test, nothing is.
+ */
+static __int128 rest_of_step(const struct rank_try *try)
+{
+	const struct gt_loop_test *test = try->test;
+	const struct gt_loop_value *value = try->value;
+
+	if (test->change == value->min && test->change + (__int128)test->spread == value->max)
+		return 0;
+	return value->max < 0 ? (__int128)try->change - value->min
+			      : (__int128)value->max - try->change;
+}
+
 /* How often the test can continue the loop. Negative: it does not limit that. */
 static __int128 count_iterations(struct rank_try *try)
 {
-	struct rank_range start = try->start, limit = try->limit;
+	struct rank_range start = try->start, limit = try->limit, first = try->first;
 	bool decreases = try->value->max < 0;
 	uint8_t operation = try->test->operation;
 
 	if (decreases) {
 		start = mirror(start);
+		first = mirror(first);
 		limit = mirror(limit);
 		operation = comparisons[operation >> 4].swapped;
 	}
@@ -178,9 +194,9 @@ static __int128 count_iterations(struct rank_try *try)
 	default:
 		return -1;
 	}
-	try->last = limit.max + (decreases ? -(__int128)try->value->min : try->value->max);
-	if (try->last < start.max)
-		try->last = start.max;
+	try->last = limit.max + rest_of_step(try);
+	if (try->last < first.max)
+		try->last = first.max;
 	if (decreases)
 		try->last = -try->last;
 	return limit.max < start.min ? 0 : (limit.max - start.min) / try->step + 1;
@@ -245,7 +261,7 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 		.test = (struct gt_loop_test *)test,
 		.is_signed = try.is_signed,
 		.is_narrow = narrow,
-		.last = try.last - try.change,
+		.last = try.last,
 		.first = try.value->max < 0 ? try.first.max : try.first.min,
 		.iterations = (uint64_t)count,
 	};

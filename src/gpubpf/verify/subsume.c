@@ -34,10 +34,16 @@ static bool same_id(struct id_map *ids, uint32_t old, uint32_t new)
 	return true;
 }
 
+/* Values that added the same did so in the new state, too. */
+static bool same_sum(struct id_map *ids, uint32_t old, uint32_t new)
+{
+	return !old || same_id(ids, old, new);
+}
+
 static bool subsumes_value(const struct gt_value *old, const struct gt_value *new, bool precise,
 			   bool exact, struct id_map *ids)
 {
-	if (old->origin && !gt_origin_subsumes(old, new))
+	if (old->origin && (!gt_origin_subsumes(old, new) || !same_sum(ids, old->sum, new->sum)))
 		return false;
 	/* The proof of a widened loop compares what steps lead to. */
 	precise |= old->origin != 0;

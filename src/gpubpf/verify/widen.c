@@ -341,6 +341,7 @@ static void begin_origin(const struct gt_widened *widened, unsigned location,
 	value->shifted = 0;
 	value->change = 0;
 	value->spread = 0;
+	value->sum = 0;
 }
 
 static int widen_location(struct gt_verifier *verifier, const struct gt_widened *widened,

@@ -116,7 +116,7 @@ enum gt_origin_shift {
 void gt_origin_move(const struct bpf_insn *insn, const struct gt_value *source,
 		    struct gt_value *result, bool same);
 void gt_origin_alu(const struct bpf_insn *insn, const struct gt_value *left,
-		   const struct gt_value *right, struct gt_value *result);
+		   const struct gt_value *right, struct gt_value *result, uint32_t *next_id);
 /* A value of `size` bytes was stored and loaded again; same: its value did not change. */
 static inline void gt_origin_copy(const struct gt_value *from, struct gt_value *to)
 {
@@ -125,10 +125,12 @@ static inline void gt_origin_copy(const struct gt_value *from, struct gt_value *
 	to->shifted = from->shifted;
 	to->change = from->change;
 	to->spread = from->spread;
+	to->sum = from->sum;
 }
 /* The distance of a pointer was added to, or subtracted from, a pointer. */
 void gt_origin_move_pointer(const struct bpf_insn *insn, const struct gt_value *pointer,
-			    const struct gt_scalar *distance, struct gt_value *result);
+			    const struct gt_scalar *distance, struct gt_value *result,
+			    uint32_t *next_id);
 /* Whether both are the same value. */
 static inline bool gt_origin_is_same(const struct gt_value *one, const struct gt_value *other)
 {

@@ -5,6 +5,16 @@
  */
 #include "algorithms_bytes.h"
 
+#ifdef __bpf__
+#include "../../../../include/gputap/bpf.h"
+#else
+#pragma GCC diagnostic ignored "-Wshadow"
+#define bpf_for(i, start, end)                                                                     \
+	for (int next_index = (start), end_index = (end);                                          \
+	     next_index < end_index && ((i) = next_index, 1); next_index++)
+#define bpf_repeat(count) for (int left = (count); left > 0; left--)
+#endif
+
 /* ---- order ------------------------------------------------------------------------------ */
 
 ALGORITHM(insertion_sort)
@@ -529,6 +539,57 @@ ALGORITHM(limited_sums)
 	return sum;
 }
 
+/* By a step that is known at run time alone. */
+ALGORITHM(limited_steps)
+{
+	u32 limit = rounds_of(memory), step = (memory[254] & 7) + 1, sum = 0;
+
+	for (u32 i = 0; i < limit; i += step)
+		sum += memory[i & 63] ^ i;
+	for (u32 i = limit & 0xff; i > 9; i -= step)
+		sum += memory[i & 63] + i;
+	return sum;
+}
+
+/* Signed counters, which code without 32-bit registers extends by shifts. */
+ALGORITHM(limited_signed)
+{
+	int limit = (int)rounds_of(memory) / 256, sum = 0;
+
+	for (int i = 0; i < limit; i++)
+		for (int j = limit; j >= 0; j -= 2)
+			sum += memory[(i ^ j) & 63] - j;
+	for (int i = -20; i <= memory[9] - 60; i += 3)
+		sum ^= i * 5;
+	return (u64)(s64)sum;
+}
+
+ALGORITHM(limited_for)
+{
+	int limit = (int)rounds_of(memory) / 64, sum = 0, i, j, start = (int)memory[3] - 128;
+
+	bpf_for(i, start, limit)
+	{
+		sum += i;
+		bpf_for(j, 0, memory[i & 63])
+		{
+			sum ^= j;
+			j += 2;
+			if (sum == 77)
+				break;
+		}
+		if (sum & 1)
+			continue;
+		i = 0;
+		sum += 3;
+	}
+	bpf_repeat(limit)
+	{
+		sum += memory[sum & 63];
+	}
+	return (u64)(s64)sum;
+}
+
 ALGORITHM(limited_scan)
 {
 	u32 rounds = rounds_of(memory), found = 0;
@@ -592,6 +653,9 @@ const struct algorithm algorithms[] = {
 	ROW(limited_sums),
 	ROW(limited_scan),
 	ROW(limited_remainder),
+	ROW(limited_steps),
+	ROW(limited_signed),
+	ROW(limited_for),
 	{0},
 };
 #endif
