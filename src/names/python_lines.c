@@ -96,8 +96,9 @@ uint32_t gt_python_line(unsigned minor, uint32_t first_line, const uint8_t *tabl
 {
 	if (offset < 0)
 		return first_line;
+	/* Code of one line has an empty table in 3.9. */
 	if (!size)
-		return 0;
+		return minor <= 9 ? first_line : 0;
 	if (minor <= 9)
 		return line_by_addresses(first_line, table, size, offset);
 	if (minor == 10)

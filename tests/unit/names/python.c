@@ -74,6 +74,9 @@ TEST("a frame that has not begun is at the first line, one after the table at no
 	CHECK_INT(gt_python_line(12, 41, table_3_12, sizeof(table_3_12), 4000), 0);
 	CHECK_INT(gt_python_line(10, 41, table_3_10, sizeof(table_3_10), 4000), 0);
 	CHECK_INT(gt_python_line(12, 41, NULL, 0, 0), 0);
+	/* Code of one line, such as a lambda, has no entry in 3.9. */
+	CHECK_INT(gt_python_line(9, 41, NULL, 0, 0), 41);
+	CHECK_INT(gt_python_line(9, 41, NULL, 0, 12), 41);
 }
 
 TEST("tables that end within an entry are read to their end")
