@@ -18,13 +18,19 @@
 #include "probe/task.bpf.h"
 
 /* Emit a string argument. False: it cannot be read. */
-static __noinline bool put_string(struct thread_calls *thread, struct call_frame *frame, __u8 slot)
+static __noinline bool put_string(struct call_frame *frame, __u8 slot)
 {
 	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
-	struct gt_event_string *event = (void *)thread->string;
-	char *text = (char *)&thread->string[STRING_HEAD_WORDS];
-	long length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
+	struct thread_buffers *buffer = current_buffers();
+	struct gt_event_string *event;
+	char *text;
+	long length;
 
+	if (!buffer)
+		return true;
+	event = (void *)buffer->string;
+	text = (char *)&buffer->string[STRING_HEAD_WORDS];
+	length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
 	if (length <= 0 || length > GT_MAX_STRING)
 		return false;
 	length--;
@@ -45,8 +51,7 @@ static __noinline bool put_string(struct thread_calls *thread, struct call_frame
  * Emit the strings that were not read yet. A page that is not present cannot be read from here; it
  * often is by the time of the return. If not, the reader is woken to read it at once.
  */
-static __noinline void put_missing_strings(struct thread_calls *thread, struct call_frame *frame,
-					   const struct gt_plan *plan)
+static __noinline void put_missing_strings(struct call_frame *frame, const struct gt_plan *plan)
 {
 	frame->urgent = 0;
 	for (int i = 0; i < GT_PLAN_MAX_COPIES; i++) {
@@ -54,7 +59,7 @@ static __noinline void put_missing_strings(struct thread_calls *thread, struct c
 			break;
 		if (plan->copy[i].when != GT_COPY_STRING || frame->call.copied & 1 << i)
 			continue;
-		if (put_string(thread, frame, plan->copy[i].slot))
+		if (put_string(frame, plan->copy[i].slot))
 			frame->call.copied |= 1 << i;
 		else
 			frame->urgent = 1;
@@ -65,13 +70,17 @@ static __noinline void put_missing_strings(struct thread_calls *thread, struct c
  * Emit the arguments of a kernel. The array has a pointer to each; their number and sizes are
  * unknown here. A NULL pointer ends it; unreadable arguments are marked.
  */
-static __noinline void put_arguments(struct thread_calls *thread, struct call_frame *frame,
-				     __u8 slot)
+static __noinline void put_arguments(struct call_frame *frame, __u8 slot)
 {
 	__u64 array = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
-	struct gt_event_arguments *event = (void *)thread->arguments;
-	__u64 *values = &thread->arguments[ARGUMENTS_HEAD_WORDS];
+	struct thread_buffers *buffer = current_buffers();
+	struct gt_event_arguments *event;
+	__u64 *values;
 
+	if (!buffer)
+		return;
+	event = (void *)buffer->arguments;
+	values = &buffer->arguments[ARGUMENTS_HEAD_WORDS];
 	event->readable = 0;
 	for (int i = 0; i < GT_MAX_ARGUMENTS; i++) {
 		__u64 pointer = 0;
@@ -87,22 +96,21 @@ static __noinline void put_arguments(struct thread_calls *thread, struct call_fr
 	}
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_arguments;
-	event->head.size = sizeof(thread->arguments);
+	event->head.size = sizeof(buffer->arguments);
 	event->sequence = frame->call.sequence;
 	event->function = frame->call.function;
-	if (put_record(event, sizeof(thread->arguments)))
+	if (put_record(event, sizeof(buffer->arguments)))
 		COUNT(others_lost);
 }
 
-static __always_inline void put_argument_events(struct thread_calls *thread,
-						struct call_frame *frame,
+static __always_inline void put_argument_events(struct call_frame *frame,
 						const struct gt_plan *plan)
 {
-	put_missing_strings(thread, frame, plan);
+	put_missing_strings(frame, plan);
 	for (int i = 0; i < GT_PLAN_MAX_COPIES && settings.kernel_arguments; i++) {
 		if (i >= plan->copies)
 			break;
 		if (plan->copy[i].when == GT_COPY_ARGUMENTS)
-			put_arguments(thread, frame, plan->copy[i].slot);
+			put_arguments(frame, plan->copy[i].slot);
 	}
 }

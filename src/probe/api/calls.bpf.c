@@ -94,6 +94,8 @@ static __always_inline struct call_frame *push_frame(struct thread_calls *thread
 static __always_inline void put_callers(struct thread_calls *thread, struct call_frame *frame,
 					struct pt_regs *regs)
 {
+	if (settings.python)
+		walk_python(thread);
 	if (settings.stack_copy)
 		put_memory(thread, frame, regs);
 	else
@@ -123,7 +125,7 @@ static __always_inline void begin_record(struct thread_calls *thread, struct cal
 	copy_arguments(frame, plan, regs, frame->stack_pointer);
 	copy_all(frame, plan, GT_COPY_AT_ENTRY);
 	if (plan->apart && frame->implicit != GT_COOKIE_WATCHED)
-		put_argument_events(thread, frame, plan);
+		put_argument_events(frame, plan);
 	if (settings.stack_depth) {
 		frame->return_address = return_address(regs);
 		frame->entry = PROGRAM_COUNTER(regs);
@@ -221,10 +223,15 @@ static __noinline void apply_effect(struct thread_calls *thread, struct call_fra
 
 	if (plan->effect_device && (__u32)ordinal < MAX_DEVICES)
 		device = (__s16)ordinal;
-	if (plan->effect >= GT_EFFECT_DEVICE_UUID)
-		learn_device(thread->device, &frame->call.head, plan->effect, value, device);
-	else
+	if (plan->effect >= GT_EFFECT_DEVICE_UUID) {
+		struct thread_buffers *buffer = current_buffers();
+
+		if (buffer)
+			learn_device(buffer->device, &frame->call.head, plan->effect, value,
+				     device);
+	} else {
 		learn_current(&thread->where, &frame->call.head, plan->effect, value, device);
+	}
 }
 
 static __always_inline bool holds(const volatile struct gt_condition *condition,
@@ -354,7 +361,7 @@ int call_return(struct pt_regs *regs)
 	if (!plan->error_result || !(__u32)frame->call.result)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
-		put_missing_strings(thread, frame, plan);
+		put_missing_strings(frame, plan);
 	if ((frame->implicit && plan->effect) || !put_call(frame))
 		return 0;
 	if (frame->implicit)

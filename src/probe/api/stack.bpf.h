@@ -48,24 +48,39 @@ __noinline __u64 gt_probed_return(__u64 frame)
 	return 0;
 }
 
+/*
+ * Collect the Python callers, for the functions below. They do not call this: the kernel limits the
+ * stack of a program with all functions that are active.
+ */
+static __noinline void walk_python(struct thread_calls *thread)
+{
+	struct thread_buffers *buffer = current_buffers();
+
+	if (buffer)
+		gt_python_walk(&buffer->python, thread->process, thread->parent,
+			       settings.stack_depth);
+}
+
 /* Collect the callers, and emit them if they are new. Returns the number of the stack. */
 static __noinline __u64 take_stack(struct thread_calls *thread, struct call_frame *frame,
 				   struct pt_regs *regs)
 {
-	struct gt_event_stack *event = (void *)thread->stack;
+	struct thread_buffers *buffer = current_buffers();
+	struct gt_event_stack *event;
 	/* Without a call around this one, there is no trampoline of gputap's. */
 	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
-	struct gt_walk walk =
-		gt_walk_frames(&thread->window, &thread->stack[STACK_HEAD_WORDS], GT_MAX_CALLERS,
-			       settings.stack_depth, frame->return_address, STACK_POINTER(regs),
-			       FRAME_POINTER(regs), trampoline);
-	__u64 words = walk.count, number, key;
+	struct gt_walk walk;
+	__u64 words, number, key;
 	__u8 recorded = 1;
 
-	if (settings.python)
-		gt_python_walk(&thread->python, thread->process, thread->parent,
-			       settings.stack_depth);
-	number = settings.python && thread->python.hash ? mix(walk.hash, thread->python.hash)
+	if (!buffer)
+		return 0;
+	event = (void *)buffer->stack;
+	walk = gt_walk_frames(&buffer->window, &buffer->stack[STACK_HEAD_WORDS], GT_MAX_CALLERS,
+			      settings.stack_depth, frame->return_address, STACK_POINTER(regs),
+			      FRAME_POINTER(regs), trampoline);
+	words = walk.count;
+	number = settings.python && buffer->python.hash ? mix(walk.hash, buffer->python.hash)
 							: walk.hash;
 	key = number ^ ((__u64)thread->process << 32);
 	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
@@ -76,8 +91,8 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	event->number = number;
 	event->flags = walk.truncated ? GT_STACK_TRUNCATED : 0;
 	event->reserved = 0;
-	if ((settings.python && thread->python.count &&
-	     put_python(&thread->python, &event->head, number)) ||
+	if ((settings.python && buffer->python.count &&
+	     put_python(&buffer->python, &event->head, number)) ||
 	    put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
 		COUNT(others_lost);
 	else
@@ -106,15 +121,14 @@ static __always_inline void restore_returns(struct thread_calls *thread, __u8 *c
 static __noinline void put_memory(struct thread_calls *thread, struct call_frame *frame,
 				  struct pt_regs *regs)
 {
+	struct thread_buffers *buffer = settings.python ? current_buffers() : NULL;
 	struct gt_event_memory *event;
 	__u64 stack = frame->stack_pointer, bytes = 0;
 
 	/* The reader finds the number of the stack, and pairs the two by their time. */
-	if (settings.python) {
-		gt_python_walk(&thread->python, thread->process, thread->parent,
-			       settings.stack_depth);
-		if (thread->python.count &&
-		    put_python(&thread->python, &frame->call.head, thread->python.hash))
+	if (buffer) {
+		if (buffer->python.count &&
+		    put_python(&buffer->python, &frame->call.head, buffer->python.hash))
 			COUNT(others_lost);
 	}
 	event = bpf_ringbuf_reserve(&events, sizeof(*event) + GT_STACK_COPY, 0);

@@ -55,9 +55,13 @@ struct thread_calls {
 	__u8 named;   /* its process event was written */
 	__u32 parent; /* process id; with Python frames only */
 	struct current_state where;
-	struct python_walk python;
 	struct call_frame frames[MAX_CALL];
-	union { /* events that are built at entry */
+};
+
+/* Events that are built at entry or return. */
+struct thread_buffers {
+	struct python_walk python;
+	union {
 		struct {
 			__u64 stack[STACK_HEAD_WORDS + GT_MAX_CALLERS];
 			struct gt_window window;
@@ -68,12 +72,38 @@ struct thread_calls {
 	};
 };
 
+/*
+ * Linux 7.2 allocates no larger values than two pages with its own fields, and says so only at
+ * run time: the calls of every thread would be lost. (Linux 6.18 allocates them.)
+ */
+#define MAX_STORAGE (8192 - 256)
+_Static_assert(sizeof(struct thread_calls) <= MAX_STORAGE, "too large for task storage");
+_Static_assert(sizeof(struct thread_buffers) <= MAX_STORAGE, "too large for task storage");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct thread_calls);
 } threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_buffers);
+} buffers SEC(".maps");
+
+/* The buffers of the current thread; NULL, and an event is counted as lost: there is no memory. */
+static __always_inline struct thread_buffers *current_buffers(void)
+{
+	struct thread_buffers *found = bpf_task_storage_get(&buffers, bpf_get_current_task_btf(), 0,
+							    BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!found)
+		COUNT(others_lost);
+	return found;
+}
 
 static __always_inline struct call_frame *frame_at(struct thread_calls *thread, __u32 index)
 {
