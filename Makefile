@@ -21,6 +21,10 @@ check: ## install what tests need, build, run every check and test
 	@tools/deps test
 	@BUILD=$(BUILD) tools/check
 
+check-guest: ## run the tests of kernels on each kernel of tools/guest, in QEMU
+	@tools/deps test
+	@BUILD=$(BUILD) tools/check guests
+
 quick: ## run the unit tests of what changed since the last commit (REV=REVISION: since then)
 	@BUILD=$(BUILD) tools/check --changed $(REV)
 
@@ -43,6 +47,6 @@ clean: ## remove every build directory
 	rm -rf $(BUILD) build-*
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
-.PHONY: all deps demo check quick bench fuzz gpu-bundle install clean help
+.PHONY: all deps demo check check-guest quick bench fuzz gpu-bundle install clean help

@@ -303,7 +303,39 @@ def fetch_headers(version, place):
         makefile = sources / "Makefile"
         makefile.write_text(re.sub(r"(?<=[ =])/usr/", f"{place}/headers/usr/",
                                    makefile.read_text()))
+        (sources / "vmlinux").unlink(missing_ok=True)  # add_btf() needs no program of kbuild
         new.rename(place / "headers")
+    wrap_programs(version, place / "headers")
+
+
+# What programs of headers for a newer Debian need, besides its C library.
+LIBRARIES = ("libc6", "libelf1t64", "zlib1g", "libzstd1")
+
+
+def wrap_programs(version, headers):
+    """Make the programs of the headers run with the C library of their own suite, if they need
+    one that is newer than this machine's."""
+    programs = [file for file in (headers / "usr/lib").rglob("*")
+                if file.is_file() and not file.is_symlink() and os.access(file, os.X_OK)
+                and file.read_bytes()[:4] == b"\x7fELF"]
+    report = subprocess.run(["ldd", *programs], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, check=False).stdout
+    if "version `GLIBC_" not in report:
+        return
+    libraries = headers / "libraries"
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=headers) as directory:
+        suite = SUITES[version].partition("-")[0]
+        apt = PrivateApt(pathlib.Path(directory) / "apt", suite)
+        for package in apt.download(*LIBRARIES):
+            subprocess.run(["dpkg-deb", "-x", package, libraries], check=True)
+    for file in programs:
+        real = file.with_name(file.name + ".real")
+        file.rename(real)
+        file.write_text("#!/bin/sh\n"
+                        f"exec {libraries}/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 "
+                        f"--library-path {libraries}/usr/lib/x86_64-linux-gnu "
+                        f"--argv0 \"$0\" {real} \"$@\"\n")
+        file.chmod(0o755)
 
 
 def digest_of(directory):
@@ -363,10 +395,27 @@ def write_dependencies(directory, known):
     (directory / "modules.dep").write_text("".join(lines))
 
 
+# gcc, without the options that only newer ones know: those of the kernel's own compiler are given.
+COMPILER = """#!/bin/bash
+options=()
+for option in "$@"; do
+	case $option in
+	-fmin-function-alignment=*) option=-falign-functions=${option#*=} ;;
+	-fstrict-flex-arrays=* | -fdiagnostics-show-context*) continue ;;
+	esac
+	options+=("$option")
+done
+exec gcc "${options[@]}"
+"""
+
+
 def run_kbuild(version, place, directory):
     release = (place / "release").read_text()
+    compiler = directory / "compiler"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
     command = ["make", "-s", "-C", place / f"headers/usr/src/linux-headers-{release}",
-               f"M={directory}", "modules"]
+               f"M={directory}", f"CC={compiler}", "modules"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
