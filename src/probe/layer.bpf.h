@@ -85,7 +85,7 @@ __attribute__((unused)) static __always_inline struct layer_thread *traced_threa
 
 	if (!thread)
 		return NULL;
-	executed = BPF_CORE_READ(task, self_exec_id);
+	executed = task->self_exec_id;
 	if (!thread->known || thread->executed != executed) {
 		thread->thread = id_in_our_namespace(task);
 		thread->process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The cost of tracing system calls: a loop of open, ioctl and close, 100,000 times, in a process
+ * that is not traced; under strace; with gputap's source "syscall", and with all sources; and in a
+ * process beside one that is traced. Costs are per round of the three calls, without the loop's own
+ * time. The program measures itself: what is read from the ring and written to a file meanwhile is
+ * part of it only as far as it takes the CPU away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PART 500 /* rounds that are timed together */
+#define MAX_ARGUMENTS 16
+
+static void run_rounds(unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		int fd = open("/dev/null", O_RDWR);
+
+		ioctl(fd, TIOCGWINSZ, 0);
+		close(fd);
+	}
+}
+
+/* Report the time of a round in the fastest part of the loop: other processes disturb the others.
+ */
+static void run_loop(unsigned rounds)
+{
+	uint64_t fastest = UINT64_MAX;
+
+	for (unsigned i = 0; i < rounds; i += PART) {
+		uint64_t start = gt_clock_monotonic();
+		uint64_t time;
+
+		run_rounds(PART);
+		time = gt_clock_monotonic() - start;
+		fastest = time < fastest ? time : fastest;
+	}
+	/* On a descriptor that no tracer uses. */
+	dprintf(9, "%" PRIu64 "\n", fastest);
+}
+
+/* Start a command with the end of a pipe as its descriptor 9; its process id. */
+static pid_t start_command(char *const *arguments, int end)
+{
+	pid_t process = fork();
+	int null;
+
+	if (process)
+		return process;
+	null = open("/dev/null", O_WRONLY);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	dup2(end, 9);
+	execvp(arguments[0], arguments);
+	_exit(127);
+}
+
+/* The time of a round of the loop in ns, under a prefix of arguments; negative: it did not run. */
+static double measure(const char *program, const char *rounds, const char *const *prefix)
+{
+	char *arguments[MAX_ARGUMENTS];
+	size_t count = 0;
+	char text[32] = "";
+	int ends[2], status;
+	pid_t process;
+
+	for (; prefix[count]; count++)
+		arguments[count] = (char *)prefix[count];
+	arguments[count++] = (char *)program;
+	arguments[count++] = (char *)rounds;
+	arguments[count] = NULL;
+	if (pipe(ends))
+		return -1;
+	process = start_command(arguments, ends[1]);
+	close(ends[1]);
+	if (process < 0 || read(ends[0], text, sizeof(text) - 1) <= 0)
+		text[0] = '\0';
+	close(ends[0]);
+	waitpid(process, &status, 0);
+	return *text ? strtod(text, NULL) / PART : -1;
+}
+
+static const char *const plain[] = {NULL};
+static const char *const strace[] = {"strace", "-f", "-o", "/dev/null", NULL};
+static char capture[] = "/var/tmp/gputap-bench-XXXXXX.gtap";
+static const char *const syscalls[] = {GPUTAP,   "trace", "-e",    "syscall", "--gpu",
+				       "nvidia", "-o",    capture, "--",      NULL};
+static const char *const sums[] = {GPUTAP, "stat", "-e", "syscall", "--gpu", "nvidia", "--", NULL};
+static const char *const all[] = {GPUTAP,   "trace", "-e",    "all", "--gpu",
+				  "nvidia", "-o",    capture, "--",  NULL};
+
+static const struct {
+	const char *name;
+	const char *const *prefix;
+} modes[] = {
+	{"syscall", syscalls},
+	{"stat", sums},
+	{"all", all},
+};
+
+/* The cost for a process that is not traced, while another one is. */
+static void measure_beside(const char *program, const char *rounds, double base)
+{
+	char *const arguments[] = {(char *)GPUTAP,  (char *)"trace",
+				   (char *)"-e",    (char *)"syscall",
+				   (char *)"--gpu", (char *)"nvidia",
+				   (char *)"--",    (char *)"sleep",
+				   (char *)"3",     NULL};
+	pid_t tracer = start_command(arguments, STDERR_FILENO);
+	int status;
+
+	sleep(1);
+	printf("syscalls/beside %.1f ns\n", measure(program, rounds, plain) - base);
+	waitpid(tracer, &status, 0);
+}
+
+int main(int count, char **arguments)
+{
+	const char *rounds = count > 1 && !strcmp(arguments[1], "--quick") ? "10000" : "100000";
+	double base, under_strace;
+	int file;
+
+	if (count > 1 && arguments[1][0] != '-') {
+		run_loop((unsigned)atoi(arguments[1]));
+		return 0;
+	}
+	file = mkstemps(capture, (int)strlen(".gtap"));
+	if (file < 0) {
+		fprintf(stderr, "%s cannot be created: %s\n", capture, strerror(errno));
+		return 1;
+	}
+	base = measure(arguments[0], rounds, plain);
+	under_strace = measure(arguments[0], rounds, strace) - base;
+	printf("syscalls/untraced %.1f ns\n", base);
+	if (under_strace > 0)
+		printf("syscalls/strace %.1f ns\n", under_strace);
+	else
+		printf("syscalls/strace skip strace is not installed\n");
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		double cost = measure(arguments[0], rounds, modes[i].prefix) - base;
+
+		if (cost < -base / 2) {
+			printf("syscalls/%s skip gputap cannot trace here\n", modes[i].name);
+			continue;
+		}
+		printf("syscalls/%s %.1f ns\n", modes[i].name, cost);
+		if (under_strace > 0)
+			printf("syscalls/%s/cheaper-than-strace %.1f times\n", modes[i].name,
+			       under_strace / cost);
+	}
+	measure_beside(arguments[0], rounds, base);
+	close(file);
+	unlink(capture);
+	return 0;
+}
