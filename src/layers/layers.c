@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "event/kinds.h"
 
+/* clang-format off */
 static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_sched,
 	&gt_layer_fence,
@@ -14,6 +15,7 @@ static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_vblank,
 	&gt_layer_syscall,
 };
+/* clang-format on */
 
 const struct gt_layer_kind *gt_layer_kind(unsigned kind)
 {

@@ -444,10 +444,13 @@ static uint64_t count_missed(struct bpf_object *object)
 static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 {
 	struct gt_layer_counts sums = state->before;
+	uint64_t missed;
 	int map = bpf_object__find_map_fd_by_name(state->object, "layer_counts");
 
 	gt_load_sum_counters(map, &sums, sizeof(sums) / sizeof(__u64));
-	sums.lost += count_missed(state->object);
+	missed = count_missed(state->object);
+	sums.lost += missed > sums.recovered ? missed - sums.recovered : 0;
+	sums.recovered = 0;
 	return sums;
 }
 

@@ -13,4 +13,6 @@ struct gt_layer_counts {
 	__u64 evicted;      /* beginnings whose end cannot be matched: a map was full */
 	__u64 unattributed; /* events whose process is not known, omitted for that */
 	__u64 names_lost;   /* `process` events that were dropped (ring full) */
+	/* Events at which their program did not run (recursion), shown by another program. */
+	__u64 recovered;
 };

@@ -17,6 +17,9 @@ static const struct {
 	const struct gt_report *report;
 } reports[] = {
 	{CALLS, &gt_report_calls},
+	{"fence", &gt_report_fence},
+	{"drm", &gt_report_drm},
+	{"vblank", &gt_report_vblank},
 };
 
 /* The summary of one source. */

@@ -10,4 +10,8 @@
 extern const struct gt_report gt_report_calls;        /* API calls by function */
 extern const struct gt_report gt_report_layer_events; /* of any layer source */
 
+extern const struct gt_report gt_report_fence;
+extern const struct gt_report gt_report_drm;
+extern const struct gt_report gt_report_vblank;
+
 extern const struct gt_report gt_report_stat;

@@ -5,8 +5,10 @@
  */
 #pragma once
 
+#include <stdio.h>
 #include <sys/stat.h>
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "event/event.h"
@@ -17,7 +19,8 @@
 #include "probe/source.h"
 
 #define LAYER_RUN_EVENTS 64
-#define LAYER_RUN_SIZE 512 /* bytes of an event that are kept */
+#define LAYER_RUN_RING (1 << 20) /* bytes */
+#define LAYER_RUN_SIZE 512       /* bytes of an event that are kept */
 
 struct layer_run {
 	struct bpf_object *object;
@@ -49,6 +52,68 @@ static inline void layer_run_select(const struct gt_layer *layer, struct bpf_obj
 			layer->hooks[i].kind == GT_HOOK_TRACEPOINT);
 }
 
+/* Hide a type from the search for the types of programs; `unused` is the offset of a name. */
+static inline void layer_run_hide(struct btf *btf, unsigned id, int unused)
+{
+	((struct btf_type *)btf__type_by_id(btf, id))->name_off = (unsigned)unused;
+}
+
+/* Add the types of an object that the kernel does not have: those of modules. */
+static inline int layer_run_add_types(struct btf *btf, const struct btf *kernel,
+				      const struct btf *object)
+{
+	int first = btf__add_btf(btf, object), unused = btf__add_str(btf, "unused_type");
+
+	if (first < 0 || unused < 0)
+		return first < 0 ? first : unused;
+	for (unsigned id = (unsigned)first; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		const char *name = btf__name_by_offset(btf, type->name_off);
+
+		if (!btf_is_composite(type) || !*name)
+			continue;
+		if (strstr(name, "___") ||
+		    btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT) > 0)
+			layer_run_hide(btf, id, unused);
+	}
+	return 0;
+}
+
+/*
+ * Write the types of the running kernel to a file, with those of its modules that a layer source
+ * reads, in the layout of the source's own headers: its programs can then be loaded where these
+ * modules are not. 0 or -Exxx.
+ */
+static inline int layer_run_write_types(const struct gt_source *source, const char *path)
+{
+	size_t size;
+	const void *elf = source->layer->object(&size);
+	struct bpf_object *object = bpf_object__open_mem(elf, size, NULL);
+	struct btf *kernel = btf__load_vmlinux_btf(), *btf = NULL;
+	const void *data = NULL;
+	FILE *file = NULL;
+	__u32 bytes = 0;
+	int error = -ENOENT;
+
+	if (object && kernel) {
+		data = btf__raw_data(kernel, &bytes);
+		btf = btf__new(data, bytes);
+		error = layer_run_add_types(btf, kernel, bpf_object__btf(object));
+	}
+	if (!error) {
+		data = btf__raw_data(btf, &bytes);
+		file = fopen(path, "we");
+		if (!data || !file || fwrite(data, bytes, 1, file) != 1)
+			error = -EIO;
+	}
+	if (file && fclose(file))
+		error = -EIO;
+	btf__free(btf);
+	btf__free(kernel);
+	bpf_object__close(object);
+	return error;
+}
+
 /*
  * `btf`: a file with the types of the kernel; NULL: those of the running one. `filter` may be NULL.
  * 0, or -Exxx where this kernel loads no programs for us.
@@ -60,6 +125,7 @@ static inline int layer_run_open(struct layer_run *run, const struct gt_source *
 	const struct gt_layer *layer = source->layer;
 	struct gt_filter constants = filter ? *filter : (struct gt_filter){0};
 	struct bpf_map *events;
+	const uint64_t wakeup_bytes = LAYER_RUN_RING / 2; /* as a session has it: not at each */
 	struct gt_diag diag = {0};
 	struct stat namespace;
 	size_t size;
@@ -74,9 +140,12 @@ static inline int layer_run_open(struct layer_run *run, const struct gt_source *
 	if (!stat("/proc/self/ns/pid", &namespace))
 		constants.pid_namespace = namespace.st_ino;
 	error = gt_load_set_constant(run->object, "filter", &constants, sizeof(constants), &diag);
+	if (!error)
+		error = gt_load_set_constant(run->object, "wakeup_bytes", &wakeup_bytes,
+					     sizeof(wakeup_bytes), &diag);
 	events = bpf_object__find_map_by_name(run->object, "events");
 	if (!error)
-		error = bpf_map__set_max_entries(events, 1 << 20);
+		error = bpf_map__set_max_entries(events, LAYER_RUN_RING);
 	if (!error)
 		error = bpf_object__load(run->object);
 	if (error)

@@ -42,6 +42,20 @@ struct {
 	__type(value, __u64);
 } blockers SEC(".maps");
 
+/* The names of a scheduler's ring, and what they were read from: strings cost most of an event. */
+struct drm_ring_names {
+	const char *name;
+	struct device *device;
+	char names[2 * GT_DRM_NAME_SIZE];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, GT_MAX_DRM_RINGS);
+	__type(key, __u64);
+	__type(value, struct drm_ring_names);
+} rings SEC(".maps");
+
 /* An event of a kind with room for the names in its tail. */
 #define ROOM(kind) ((sizeof(struct gt_event_##kind) + 2 * GT_DRM_NAME_SIZE) / sizeof(__u64))
 
@@ -50,10 +64,22 @@ struct {
 static __always_inline void put_ring(void *names, struct drm_gpu_scheduler *scheduler)
 {
 	const char *name = BPF_CORE_READ(scheduler, name);
+	struct device *device = BPF_CORE_READ(scheduler, dev);
+	__u64 key = (__u64)scheduler;
+	const struct drm_ring_names *known = bpf_map_lookup_elem(&rings, &key);
+	struct drm_ring_names ring = {};
 
+	if (known && known->name == name && known->device == device) {
+		__builtin_memcpy(names, known->names, sizeof(known->names));
+		return;
+	}
+	ring.name = name;
+	ring.device = device;
 	if (name)
-		bpf_probe_read_kernel_str(names, GT_DRM_NAME_SIZE, name);
-	put_device_name(names + GT_DRM_NAME_SIZE, BPF_CORE_READ(scheduler, dev));
+		bpf_probe_read_kernel_str(ring.names, GT_DRM_NAME_SIZE, name);
+	put_device_name(ring.names + GT_DRM_NAME_SIZE, device);
+	bpf_map_update_elem(&rings, &key, &ring, BPF_ANY);
+	__builtin_memcpy(names, ring.names, sizeof(ring.names));
 }
 
 /*
@@ -90,19 +116,20 @@ static __always_inline int error_of(struct drm_sched_fence *fence)
 	return error ? error : BPF_CORE_READ(fence, parent, error);
 }
 
-static __noinline int put_job(struct drm_sched_fence *fence, const struct drm_job_state *job,
-			      __u32 operation, struct drm_sched_entity *entity)
+static __noinline int put_job(struct drm_sched_fence *fence, const struct fence_key *key,
+			      const struct drm_job_state *job, __u32 operation,
+			      struct drm_sched_entity *entity)
 {
 	__u64 room[ROOM(drm_job)] = {};
 	struct gt_event_drm_job *event = (void *)room;
 	struct drm_gpu_scheduler *scheduler = BPF_CORE_READ(fence, sched);
 	struct layer_thread thread = {};
 
-	if (!is_shown(job, &thread))
+	if (!key || !is_shown(job, &thread))
 		return 0;
 	fill_head(&event->head, &thread, GT_EVENT_drm_job, sizeof(room));
-	event->context = BPF_CORE_READ(fence, finished.context);
-	event->seqno = BPF_CORE_READ(fence, finished.seqno);
+	event->context = key->context;
+	event->seqno = key->seqno;
 	event->operation = operation;
 	if (job) {
 		event->blocked = job->blocked;
@@ -248,7 +275,7 @@ static __always_inline int queue(struct drm_sched_job *job, struct drm_sched_ent
 	}
 	if (bpf_map_update_elem(&jobs, &key, &state, BPF_ANY))
 		COUNT_EVENTS(evicted);
-	return put_job(fence, &state, GT_DRM_QUEUE, entity);
+	return put_job(fence, &key, &state, GT_DRM_QUEUE, entity);
 }
 
 static __always_inline int run(struct drm_sched_job *job, struct drm_sched_entity *entity)
@@ -261,14 +288,14 @@ static __always_inline int run(struct drm_sched_job *job, struct drm_sched_entit
 		state->run = bpf_ktime_get_ns();
 		unblock(job, state, state->run);
 	}
-	return put_job(fence, state, GT_DRM_RUN, entity);
+	return put_job(fence, &key, state, GT_DRM_RUN, entity);
 }
 
 static __always_inline int done(struct drm_sched_fence *fence)
 {
 	struct fence_key key = key_of_job(fence);
 
-	put_job(fence, bpf_map_lookup_elem(&jobs, &key), GT_DRM_DONE, NULL);
+	put_job(fence, &key, bpf_map_lookup_elem(&jobs, &key), GT_DRM_DONE, NULL);
 	bpf_map_delete_elem(&jobs, &key);
 	return 0;
 }
@@ -332,12 +359,13 @@ int job_timeout(struct pt_regs *ctx)
 	job = (void *)first - bpf_core_field_offset(job->list);
 	fence = BPF_CORE_READ(job, s_fence);
 	key = key_of_job(fence);
-	return put_job(fence, bpf_map_lookup_elem(&jobs, &key), GT_DRM_TIMEOUT, NULL);
+	return put_job(fence, &key, bpf_map_lookup_elem(&jobs, &key), GT_DRM_TIMEOUT, NULL);
 }
 
 /*
- * The end of a fence that blocks jobs; or of a job that is not done: its entity was killed. The
- * fence of a job is signaled after its `done`, so such a job is known no more.
+ * The end of a fence that blocks jobs; or of a job that is not done. The fence of a job is signaled
+ * after its `done`, so such a job is known no more, with two exceptions. Its entity was killed, so
+ * it never ran; or its `done` came in an interrupt while this CPU ran the program of another one.
  */
 SEC("raw_tp/dma_fence_signaled")
 int job_fence_signaled(struct bpf_raw_tracepoint_args *ctx)
@@ -353,7 +381,9 @@ int job_fence_signaled(struct bpf_raw_tracepoint_args *ctx)
 	if (!job)
 		return 0;
 	of = (void *)fence - bpf_core_field_offset(of->finished);
-	put_job(of, job, GT_DRM_CANCELED, NULL);
+	if (job->run)
+		COUNT_EVENTS(recovered);
+	put_job(of, &key, job, job->run ? GT_DRM_DONE : GT_DRM_CANCELED, NULL);
 	bpf_map_delete_elem(&jobs, &key);
 	return 0;
 }

@@ -135,12 +135,14 @@ int vblank(struct bpf_raw_tracepoint_args *ctx)
 static __always_inline void remember(const struct vblank_key *key, const struct vblank_owner *owner)
 {
 	struct vblank_owner *known = bpf_map_lookup_elem(&queue, key);
+	const struct vblank_owner *opener = bpf_map_lookup_elem(&files, &key->file);
 
 	if (known)
 		__sync_fetch_and_add(&known->count, 1);
 	else
 		bpf_map_update_elem(&queue, key, owner, BPF_ANY);
-	bpf_map_update_elem(&files, &key->file, owner, BPF_ANY);
+	if (!opener || opener->thread != owner->thread || opener->traced != owner->traced)
+		bpf_map_update_elem(&files, &key->file, owner, BPF_ANY);
 }
 
 /* struct drm_file *file, int crtc, unsigned int seq */

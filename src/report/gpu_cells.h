@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Cells and keys that the reports of fences, DRM jobs and vblanks share. */
+#pragma once
+
+#include "report/report.h"
+
+/* A cell with a name of `size` bytes at most; "-" if it is empty. */
+void gt_table_padded(struct gt_table *table, const char *name, size_t size);
+/* A cell with a process; "-" for 0. */
+void gt_table_process(struct gt_table *table, const struct gt_names *names, uint32_t process);
+/* Count, total, mean, median, 99th percentile and maximum, a cell each. */
+void gt_table_times(struct gt_table *table, const struct gt_histogram *histogram);
+/* The titles of these cells. */
+#define GT_TIMES_COLUMNS                                                                           \
+	{"COUNT", false}, {"TOTAL", false}, {"MEAN", false}, {"P50", false}, {"P99", false},       \
+	{                                                                                          \
+		"MAX", false                                                                       \
+	}
+
+/* The name as a string; null if it is empty. */
+void gt_json_padded_name(struct gt_json *json, const char *key, const char *name, size_t size);
