@@ -106,10 +106,11 @@ static __noinline long copy_piece(struct begun_syscall *call, const struct sysca
 	chunk->element = piece->element;
 	if (piece->is_string) {
 		result = bpf_probe_read_user_str(chunk + 1, size, (void *)piece->address);
-		if (result <= 0)
+		if (result < 0)
 			return -1;
 		chunk->total = result == size;
-		size = result - 1;
+		/* Older kernels (6.1) return 0 for an empty string. */
+		size = result ? result - 1 : 0;
 		if (size > GT_SYSCALL_MAX_COPY)
 			return -1;
 	} else {
