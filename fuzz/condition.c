@@ -6,7 +6,7 @@
 
 #include "base/clean.h"
 #include "gpubpf/filter.h"
-#include "probe/api/condition.h"
+#include "session/when.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,19 +35,26 @@ static void parse_filter(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gt_event_call call = {.duration = 1000000, .result = 2};
+	struct gt_event_call call = {.duration = 1000000, .result = 2, .function = UINT32_MAX};
 	struct gt_condition conditions[GT_MAX_CONDITIONS] = {0};
 	gt_autofree char *text = strndup((const char *)data, size);
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	gt_auto(when) struct gt_when *when = NULL;
 	struct gt_diag diag = {0};
 	__u32 count = 0;
 	int error;
 
-	if (!text)
+	if (!text || !names)
 		abort();
-	error = gt_conditions_parse(text, conditions, &count, &diag);
-	if (error ? !gt_diag_is_set(&diag) || count : !count || count > GT_MAX_CONDITIONS)
+	error = gt_when_parse(text, &when, &diag);
+	if (error ? !gt_diag_is_set(&diag) || when : !when)
 		abort();
-	gt_conditions_hold(conditions, count, &call);
+	if (when) {
+		gt_when_kernel_part(when, conditions, &count);
+		if (count > GT_MAX_CONDITIONS)
+			abort();
+		gt_when_holds(when, names, &call);
+	}
 	parse_filter(text);
 	return 0;
 }

@@ -32,8 +32,8 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Split "field op value" in place. -EINVAL: no operator. */
-static int split_comparison(char *text, struct gt_comparison *ret_comparison)
+int gt_comparison_split(char *text, const char *example, struct gt_comparison *ret_comparison,
+			struct gt_diag *diag)
 {
 	size_t at = strcspn(text, "<>=!");
 
@@ -48,7 +48,9 @@ static int split_comparison(char *text, struct gt_comparison *ret_comparison)
 		ret_comparison->field = trim(text);
 		return 0;
 	}
-	return -EINVAL;
+	return gt_diag(diag, -EINVAL, "when", NULL,
+		       "no comparison in '%s', use one such as '%s' (operators: < <= == != >= >)",
+		       text, example);
 }
 
 int gt_comparisons_parse(const char *text, uint32_t max, const char *example,
@@ -66,11 +68,8 @@ int gt_comparisons_parse(const char *text, uint32_t max, const char *example,
 		}
 		if (found.count == max)
 			return gt_diag(diag, -E2BIG, "when", NULL, "more than %u comparisons", max);
-		if (split_comparison(part, &found.items[found.count++]))
-			return gt_diag(diag, -EINVAL, "when", NULL,
-				       "no comparison in '%s', use one such as '%s' "
-				       "(operators: < <= == != >= >)",
-				       part, example);
+		if (gt_comparison_split(part, example, &found.items[found.count++], diag))
+			return -EINVAL;
 	}
 	*ret_comparisons = found;
 	found.text = NULL;

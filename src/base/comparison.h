@@ -24,6 +24,13 @@ struct gt_comparisons {
 };
 
 /*
+ * Split "field op value" in place; ret_comparison points into it. 0 or -EINVAL with a diag;
+ * example: a comparison for its text.
+ */
+int gt_comparison_split(char *text, const char *example, struct gt_comparison *ret_comparison,
+			struct gt_diag *diag);
+
+/*
  * Parse up to `max` comparisons joined by "&&". Operators: < <= == = != >= >. 0; -EINVAL; -E2BIG;
  * -ENOMEM; the diag's stage is "when". example: a comparison for the text of errors.
  */

@@ -8,6 +8,7 @@
 #include "cli/trace_injection.h"
 #include "output/output.h"
 #include "probe/source.h"
+#include "session/when.h"
 
 struct trace_options {
 	struct gt_target_options target;
@@ -150,13 +151,14 @@ static bool has_entries(const struct trace_options *given)
 
 /*
  * Whether the table of functions is all that is wanted: the kernel counts the calls then. A limit
- * of calls needs a record of each.
+ * of calls needs a record of each, and so does a condition that the kernel cannot test.
  */
 static bool needs_only_sums(const struct trace_options *given)
 {
 	const struct gt_trace_options *trace = &given->target.trace;
 
-	return main_output(given) == &gt_output_counts && !trace->from && !trace->max_events;
+	return main_output(given) == &gt_output_counts && !trace->from && !trace->max_events &&
+	       gt_when_is_for_kernel(trace->condition);
 }
 
 /* Lines about processes come with -v, and where their source was asked for by its name. */

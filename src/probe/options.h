@@ -51,8 +51,9 @@
 	OPTION(command, FLAG, failed_only, 0, "failed", NULL, NULL, ANY, \
 	       "show only calls that return an error (\"not ready\" is no error)") \
 	OPTION(command, STRING, condition, 0, "when", "CONDITION", NULL, ANY, \
-	       "show only calls that match: 'duration>1ms && result!=Success'; fields: duration, " \
-	       "result (a number or an error's name), depth, tid") \
+	       "show only calls that match: 'duration>1ms && (size>=1MiB || kernel==gemm*)'; fields: " \
+	       "duration, result (a number or an error's name), depth, tid, size, stream, kernel, " \
+	       "grid, block") \
 	LAST(command, COUNT, max_events, 0, "max-events", "N", NULL, ANY, \
 	       "stop after N calls")
 

@@ -18,6 +18,7 @@
 #include "probe/filter.h"
 #include "probe/options.h"
 
+struct gt_condition;
 struct gt_target;
 struct gt_hold;
 struct gt_layer;
@@ -31,6 +32,8 @@ struct gt_host {
 	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
 	const struct gt_trace_options *options;
 	const struct gt_target *target;
+	const struct gt_condition *conditions; /* of calls; all must hold (probe/api/calls.h) */
+	__u32 condition_count;                 /* at most GT_MAX_CONDITIONS */
 	unsigned groups; /* of enabled API functions: bits of gt_api_group_bit */
 
 	struct gt_event_queue *events; /* events from user space go there */

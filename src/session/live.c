@@ -25,6 +25,7 @@
 #include "session/pipeline.h"
 #include "session/processes.h"
 #include "session/signals.h"
+#include "session/when.h"
 
 #define MAX_PROCESSES 65536             /* traced at a time */
 #define MAX_IDLE_DELAY_NS 1000000000ull /* while records wait without end */
@@ -35,6 +36,8 @@ struct gt_live {
 	struct gt_host host;
 	struct gt_target target;
 	struct gt_session_command command;
+	struct gt_when *when; /* NULL: none */
+	struct gt_condition conditions[GT_MAX_CONDITIONS];
 
 	int ring_fd, processes_fd, pythons_fd, epoll;
 	struct gt_signals signals;
@@ -294,6 +297,22 @@ static int open_sources(struct gt_live *live, struct gt_diag *diag)
 	return error;
 }
 
+/* The kernel tests what it can of a condition, the pipeline the whole. */
+static int prepare_condition(struct gt_live *live, struct gt_diag *diag)
+{
+	int error;
+
+	if (!live->options->condition)
+		return 0;
+	error = gt_when_parse(live->options->condition, &live->when, diag);
+	if (error)
+		return error;
+	live->host.conditions = live->conditions;
+	if (!gt_when_kernel_part(live->when, live->conditions, &live->host.condition_count))
+		gt_pipeline_filter(live->pipeline, live->when);
+	return 0;
+}
+
 static void fill_host(struct gt_live *live)
 {
 	live->target.options = live->options;
@@ -329,6 +348,8 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_filter_make(options, &live->host.filter, diag);
+	if (!error)
+		error = prepare_condition(live, diag);
 	if (!error)
 		error = watch_targets(live, diag);
 	if (error)
@@ -537,5 +558,6 @@ void gt_live_close(struct gt_live *live)
 	gt_signals_release(&live->signals);
 	gt_session_command_free(&live->command);
 	gt_pipeline_free(live->pipeline);
+	gt_when_free(live->when);
 	free(live);
 }

@@ -5,9 +5,11 @@
 #include "event/kinds.h"
 #include "session/enrich.h"
 #include "session/keep.h"
+#include "session/when.h"
 
 struct gt_pipeline {
 	const struct gt_trace_options *options;
+	const struct gt_when *when; /* NULL: none, or the kernel tests all of it */
 	struct gt_event_queue queue;
 	struct gt_enrich *enrich;
 	struct gt_keep *keep; /* NULL: files are at hand when the events are analysed */
@@ -17,7 +19,7 @@ struct gt_pipeline {
 	void *context;
 	int result;
 	uint64_t complete;  /* calls that returned and were passed on */
-	uint64_t filtered;  /* calls that returned after the last wanted one */
+	uint64_t filtered;  /* calls that returned after the last wanted one, or by `when` */
 	uint64_t malformed; /* records of the ring */
 };
 
@@ -77,6 +79,11 @@ void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *c
 {
 	pipeline->sink = sink;
 	pipeline->context = context;
+}
+
+void gt_pipeline_filter(struct gt_pipeline *pipeline, const struct gt_when *when)
+{
+	pipeline->when = when;
 }
 
 void gt_pipeline_fail(struct gt_pipeline *pipeline, int error)
@@ -154,12 +161,14 @@ void gt_pipeline_drain(struct gt_pipeline *pipeline)
 	gt_event_queue_clear(&pipeline->queue);
 }
 
-/* Whether a call is passed on: not after the last one that was asked for. */
+/* Whether a call is passed on: not after the last one that was asked for, nor by --when. */
 static bool count_call(struct gt_pipeline *pipeline, const struct gt_event_call *call)
 {
 	bool finished = call->head.kind == GT_EVENT_call && !(call->state & GT_CALL_UNFINISHED);
 
-	if (has_enough_calls(pipeline)) {
+	/* As in the kernel, abandoned calls are kept whatever the condition is. */
+	if (has_enough_calls(pipeline) ||
+	    (finished && !gt_when_holds(pipeline->when, pipeline->names, call))) {
 		pipeline->filtered += finished;
 		return false;
 	}

@@ -13,6 +13,7 @@
 #include "session/session.h"
 
 struct gt_pipeline;
+struct gt_when;
 
 /* NULL: out of memory. `options` must outlive the pipeline. */
 struct gt_pipeline *gt_pipeline_new(const struct gt_trace_options *options);
@@ -28,6 +29,8 @@ const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
 /* Enter the processes that map a Python interpreter into a BPF map. 0 or -ENOMEM. */
 int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd);
 
+/* Drop and count the calls for which a condition does not hold; it must outlive the pipeline. */
+void gt_pipeline_filter(struct gt_pipeline *pipeline, const struct gt_when *when);
 /* Set the sink; before that nothing may be drained or put. */
 void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context);
 /* Put the queued events into the stream. */

@@ -8,14 +8,13 @@
 #include "capture/capture.h"
 #include "layers/layers.h"
 #include "names/names.h"
-#include "probe/api/condition.h"
+#include "session/when.h"
 
 struct gt_replay {
 	const struct gt_trace_options *options;
 	struct gt_capture_reader *reader;
 	struct gt_names *names;
-	struct gt_condition conditions[GT_MAX_CONDITIONS];
-	__u32 condition_count;
+	struct gt_when *when; /* NULL: none */
 	uint64_t start;
 	uint64_t complete;                    /* calls that were delivered */
 	uint64_t unasked, unasked_unfinished; /* calls that a live session would not have traced */
@@ -47,8 +46,7 @@ int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **re
 	replay->options = options;
 	error = reject_live_options(options, diag);
 	if (!error && options->condition)
-		error = gt_conditions_parse(options->condition, replay->conditions,
-					    &replay->condition_count, diag);
+		error = gt_when_parse(options->condition, &replay->when, diag);
 	if (!error)
 		error = gt_capture_open(options->from, &replay->reader, diag);
 	if (!error)
@@ -113,7 +111,7 @@ static bool passes(const struct gt_replay *replay, const struct gt_event_call *c
 		return true;
 	if (options->failed_only && (!api || !gt_api_failed(api, call->result)))
 		return false;
-	return gt_conditions_hold(replay->conditions, replay->condition_count, call);
+	return gt_when_holds(replay->when, replay->names, call);
 }
 
 /* Whether an event is passed on; counts the calls that are not. */
@@ -206,6 +204,7 @@ void gt_replay_close(struct gt_replay *replay)
 	if (!replay)
 		return;
 	gt_capture_free(replay->reader);
+	gt_when_free(replay->when);
 	gt_names_free(replay->names);
 	free(replay);
 }

@@ -78,12 +78,47 @@ expect_account() {
 	trace --when 'duration' -- true
 	expect_status 2
 	expect_error "gputap: no comparison in 'duration', use one such as 'duration>1ms' (operators: < <= == != >= >)"
-	trace --when 'size>4' -- true
+	trace --when 'bytes>4' -- true
 	expect_status 2
-	expect_error "gputap: unknown field 'size' (one of: duration, result, depth, tid)"
+	expect_error "gputap: unknown field 'bytes' (one of: duration, result, depth, tid, size, stream, grid, block, kernel)"
+	trace --when '(depth>0' -- true
+	expect_status 2
+	expect_error "gputap: a '(' has no ')'"
 	trace --when 'duration>soon' -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'soon' for duration, use one such as '1ms'"
+}
+
+@test "--when with alternatives, sizes, kernels and grids selects the same calls live, counted and of a capture" {
+	soft() {
+		gputap trace --gpu soft "$@" -- "$build/examples/vectoradd"
+	}
+	soft -o all.gtap
+	gputap trace --from all.gtap --json
+	jq -c 'select(.schema == "gputap.call.1")' <<<"$output" >all.json
+	made=$(wc -l <all.json)
+	while IFS='|' read -r condition wanted; do
+		condition=${condition//;/||}
+		expected=$(jq -c "select($wanted) | .name" all.json)
+		count=$(grep -c . <<<"$expected")
+		[ "$count" -gt 0 ] && [ "$count" -lt "$made" ] || fail "$condition: $count of $made calls in the test"
+		soft --when "$condition" --json -o out.json
+		[ "$(jq -c 'select(.schema == "gputap.call.1") | .name' out.json)" = "$expected" ] ||
+			fail "$condition: $(jq -c .name out.json), not $expected"
+		expect_account ".made == $made and .complete == $count and .filtered == $((made - count))"
+		gputap trace --from all.gtap --json --when "$condition"
+		[ "$(jq -c 'select(.schema == "gputap.call.1") | .name' <<<"$output")" = "$expected" ] ||
+			fail "$condition, of a capture: $output"
+		soft --when "$condition" -c
+		[ "$(awk '$1 ~ /^[0-9]+$/ { sum += $1 } END { print sum }' <<<"$stderr")" = "$count" ] ||
+			fail "$condition, counted: $stderr"
+	done <<-'END'
+		kernel=='*add*'|.kernel
+		grid>0 && block>=32|.kernel
+		size>=1MiB|(.size // .args.size // .args.count // 0) >= 1048576
+		kernel==*add* ; (size>=1MiB && result==0)|.kernel or (.size // .args.size // .args.count // 0) >= 1048576
+		!(kernel=='*add*')|.kernel | not
+	END
 }
 
 @test "--max-events ends the tracing after exactly so many calls, and the command continues" {

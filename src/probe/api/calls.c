@@ -16,7 +16,6 @@
 #include "event/kinds.h"
 #include "probe/api/attach.h"
 #include "probe/api/calls.h"
-#include "probe/api/condition.h"
 #include "probe/api/explain.h"
 #include "probe/api/find.h"
 #include "probe/api/gaps.h"
@@ -110,17 +109,16 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.stack_copy = options->stack == GT_STACK_DWARF,
 		.kernel_arguments = options->kernel_arguments,
 		.python = host->pythons_fd >= 0,
+		.condition_count = host->condition_count,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth
 								     : GT_MAX_CALLERS,
 	};
-	int error = 0;
+	int error;
 
-	if (options->condition)
-		error = gt_conditions_parse(options->condition, settings.conditions,
-					    &settings.condition_count, diag);
-	if (error)
-		return error;
+	if (host->condition_count)
+		memcpy(settings.conditions, host->conditions,
+		       host->condition_count * sizeof(*host->conditions));
 	state->skeleton = calls_bpf__open();
 	if (!state->skeleton)
 		return gt_load_failed(-errno, "cuda", diag);
