@@ -207,3 +207,16 @@ totals() {
 	[ "$output" = true ]
 	grep -q 'drm: the module gpu_sched is not loaded (events are shown once it is)' <<<"$stderr"
 }
+
+@test "jobs of a process that is killed are done or canceled, each once" {
+	need_modules fakegpu
+	gputap trace --gpu nvidia -e drm --json -o out.json -- \
+		sh -c "$fire submit 0 40 50000 & sleep 1; kill -9 \$!; wait; sleep 1"
+	jq -c 'select(.schema == "gputap.event.1")' out.json >events.json
+	"$fire" ledger >ledger.json
+	holds '$ledger.jobs | length == 40'
+	holds '($events | map(select(.name == "done" or .name == "canceled") | .seqno) | sort) ==
+		($ledger.jobs | map(.seqno))'
+	holds '$events | map(select(.name == "canceled")) | length > 0 and all(.ran == 0)'
+	holds '$events | map(select(.name == "done")) | all(.ran > 0)'
+}

@@ -52,6 +52,19 @@ static inline void layer_run_select(const struct gt_layer *layer, struct bpf_obj
 			layer->hooks[i].kind == GT_HOOK_TRACEPOINT);
 }
 
+/* The offset of a member of a structure in bytes; SIZE_MAX: there is none. */
+static inline size_t layer_run_offset(const struct btf *btf, const char *structure,
+				      const char *member)
+{
+	int id = btf ? btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (unsigned)id);
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
+			return btf_member_bit_offset(type, i) / 8;
+	return SIZE_MAX;
+}
+
 /* Hide a type from the search for the types of programs; `unused` is the offset of a name. */
 static inline void layer_run_hide(struct btf *btf, unsigned id, int unused)
 {

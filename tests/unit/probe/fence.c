@@ -12,13 +12,8 @@ static struct layer_run run;
 static size_t offset_of(const char *structure, const char *member)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int id = btf ? btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT) : -1;
-	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, id);
-	size_t offset = SIZE_MAX;
+	size_t offset = layer_run_offset(btf, structure, member);
 
-	for (unsigned i = 0; type && i < btf_vlen(type); i++)
-		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
-			offset = btf_member_bit_offset(type, i) / 8;
 	btf__free(btf);
 	return offset;
 }

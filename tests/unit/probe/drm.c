@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The BPF programs of the source "drm", on jobs that are made up: those of all kernels, also where
+ * the module gpu_sched is not loaded. Its types have the layout of probe/drm/types.h.
+ */
+#include "kernel_memory.h"
+#include "layer_run.h"
+#include "tap.h"
+
+/* What lies where in the kernel's memory. */
+enum { JOB = 0, FENCE = 512, SCHEDULER = 1024, ENTITY = 2048, OTHER = 3072, NAME = 4000 };
+
+static struct kernel_memory memory;
+static struct layer_run run;
+static char types[256];
+
+static void put(size_t base, const char *structure, const char *member, uint64_t value, size_t size)
+{
+	size_t offset = layer_run_offset(bpf_object__btf(run.object), structure, member);
+
+	CHECK(offset != SIZE_MAX);
+	kernel_memory_put(&memory, base + offset, &value, size);
+}
+
+static void put_pointer(size_t base, const char *structure, const char *member, size_t to)
+{
+	put(base, structure, member, memory.address + to, 8);
+}
+
+/* A fence of another ring, in the layout of the running kernel. */
+static void put_other_fence(uint64_t context, uint64_t seqno, unsigned long flags)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	kernel_memory_put(&memory, OTHER + layer_run_offset(btf, "dma_fence", "context"), &context,
+			  sizeof(context));
+	kernel_memory_put(&memory, OTHER + layer_run_offset(btf, "dma_fence", "seqno"), &seqno,
+			  sizeof(seqno));
+	kernel_memory_put(&memory, OTHER + layer_run_offset(btf, "dma_fence", "flags"), &flags,
+			  sizeof(flags));
+	btf__free(btf);
+}
+
+static void put_job(uint64_t context, uint64_t seqno)
+{
+	const uint64_t key[] = {context, seqno};
+
+	/* The fence `finished` is the first member, and its key is the first of that. */
+	kernel_memory_put(&memory, FENCE, key, sizeof(key));
+	put_pointer(JOB, "drm_sched_job", "s_fence", FENCE);
+	put_pointer(JOB, "drm_sched_job", "sched", SCHEDULER);
+	put_pointer(FENCE, "drm_sched_fence", "sched", SCHEDULER);
+	put(FENCE, "drm_sched_fence", "drm_client_id", 42, 8);
+	put_pointer(SCHEDULER, "drm_gpu_scheduler", "name", NAME);
+	put(SCHEDULER, "drm_gpu_scheduler", "credit_count", 2, 4);
+	put(ENTITY, "drm_sched_entity", "job_queue", 5, 4);
+	kernel_memory_put(&memory, NAME, "gfx", 4);
+	CHECK_INT(kernel_memory_write(&memory), 0);
+}
+
+static bool set_up(void)
+{
+	const char *parent = getenv("TMPDIR");
+	int file;
+
+	snprintf(types, sizeof(types), "%s/gputap-types-XXXXXX", parent ? parent : "/tmp");
+	file = mkstemp(types);
+	if (file < 0 || kernel_memory_open(&memory) ||
+	    layer_run_write_types(&gt_source_drm, types) ||
+	    layer_run_open(&run, &gt_source_drm, types, NULL))
+		return false;
+	close(file);
+	put_other_fence(77, 8, 0);
+	put_job(10, 1);
+	return true;
+}
+
+static void tear_down(void)
+{
+	layer_run_close(&run);
+	kernel_memory_close(&memory);
+	unlink(types);
+}
+
+#define NEEDS_BPF "this kernel loads no programs for us, or has no fences"
+
+#define FIRE(program, first, second)                                                               \
+	CHECK_INT(LAYER_RUN(&run, program, memory.address + (first), memory.address + (second)), 0)
+
+static const struct gt_event_drm_job *job_at(size_t number)
+{
+	return (const void *)run.events[number];
+}
+
+static const struct gt_event_drm_dependency *dependency_at(size_t number)
+{
+	return (const void *)run.events[number];
+}
+
+static void expect_job(size_t number, unsigned operation, uint64_t seqno)
+{
+	const struct gt_event_drm_job *job = job_at(number);
+
+	CHECK_INT(job->head.kind, GT_EVENT_drm_job);
+	CHECK_INT(job->operation, operation);
+	CHECK_INT(job->context, 10);
+	CHECK_INT(job->seqno, seqno);
+	CHECK_INT(job->head.process, getpid());
+	CHECK_STR((const char *)job->names, "gfx");
+}
+
+TEST("a job has the same steps by the tracepoints of Linux 6.17 and by those before")
+{
+	if (!set_up())
+		SKIP(NEEDS_BPF);
+	FIRE("job_queue", JOB, ENTITY);
+	FIRE("job_run", JOB, ENTITY);
+	FIRE("job_done", FENCE, 0);
+	put_job(10, 2);
+	FIRE("job_queue_6_16", JOB, ENTITY);
+	FIRE("job_run_6_16", JOB, ENTITY);
+	FIRE("job_done_6_16", FENCE, 0);
+	CHECK_INT(run.count, 6);
+	for (size_t i = 0; i < run.count; i++)
+		expect_job(i, (unsigned)i % 3, i < 3 ? 1 : 2);
+	CHECK_INT(job_at(0)->client, 42);
+	CHECK_INT(job_at(0)->depth, 5);
+	CHECK_INT(job_at(0)->hardware, 2);
+	CHECK(job_at(1)->queued > 0 && job_at(1)->ran == 0);
+	CHECK(job_at(2)->queued == job_at(1)->queued && job_at(2)->ran > 0);
+	tear_down();
+}
+
+TEST("a job that is done is forgotten; one that is older than the session has no process")
+{
+	if (!set_up())
+		SKIP(NEEDS_BPF);
+	FIRE("job_queue", JOB, ENTITY);
+	FIRE("job_done", FENCE, 0);
+	FIRE("job_run", JOB, ENTITY);
+	CHECK_INT(run.count, 3);
+	CHECK_INT(job_at(1)->ran, 0);
+	CHECK_INT(job_at(2)->head.process, 0);
+	CHECK_INT(job_at(2)->queued, 0);
+	tear_down();
+}
+
+TEST("a job is blocked until the fence is signaled, not until it runs")
+{
+	if (!set_up())
+		SKIP(NEEDS_BPF);
+	FIRE("job_queue", JOB, ENTITY);
+	FIRE("job_add_dep", JOB, OTHER);
+	FIRE("job_unschedulable", JOB, OTHER);
+	FIRE("job_fence_signaled", OTHER, 0);
+	FIRE("job_add_dep", JOB, OTHER); /* its time is after that of the signal */
+	usleep(20000);
+	FIRE("job_run", JOB, ENTITY);
+	CHECK_INT(run.count, 6);
+	CHECK_INT(dependency_at(1)->operation, GT_DRM_DEPENDS);
+	CHECK_INT(dependency_at(1)->on_context, 77);
+	CHECK_INT(dependency_at(1)->on_seqno, 8);
+	CHECK_INT(dependency_at(2)->operation, GT_DRM_BLOCKED);
+	CHECK_INT(dependency_at(4)->operation, GT_DRM_UNBLOCKED);
+	CHECK_INT(dependency_at(4)->on_context, 77);
+	CHECK(dependency_at(4)->blocked > 0);
+	CHECK(dependency_at(4)->blocked < dependency_at(3)->head.time - job_at(0)->head.time);
+	CHECK_INT(job_at(5)->blocked, dependency_at(4)->blocked);
+	CHECK(job_at(5)->blocked < job_at(5)->queued);
+	tear_down();
+}
+
+TEST("until Linux 6.16, a dependency blocks a job unless it is signaled, or of the same entity")
+{
+	if (!set_up())
+		SKIP(NEEDS_BPF);
+	FIRE("job_queue_6_16", JOB, ENTITY);
+	FIRE("job_wait_dep", JOB, OTHER);
+	put_other_fence(77, 8, 1);
+	put_job(10, 1);
+	FIRE("job_wait_dep", JOB, OTHER);
+	put_other_fence(9, 3, 0); /* `scheduled` of the job's own entity */
+	put_job(10, 1);
+	FIRE("job_wait_dep", JOB, OTHER);
+	CHECK_INT(run.count, 4);
+	CHECK_INT(dependency_at(1)->operation, GT_DRM_BLOCKED);
+	CHECK_INT(dependency_at(2)->operation, GT_DRM_DEPENDS);
+	CHECK_INT(dependency_at(3)->operation, GT_DRM_DEPENDS);
+	tear_down();
+}
+
+TEST_MAIN
