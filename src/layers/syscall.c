@@ -16,7 +16,6 @@ static void put_call(struct gt_strbuf *text, const struct gt_names *names,
 		     const struct gt_event *event)
 {
 	const struct gt_event_syscall *call = (const void *)event;
-	gt_auto_strbuf arguments = GT_STRBUF_INIT;
 
 	if (!gt_syscall_name(call->machine, call->number))
 		gt_syscall_put_name(text, call);
