@@ -120,6 +120,48 @@ enum gt_vblank_operation {
 
 #define GT_DRM_NAME_SIZE 32 /* bytes of each name in an event of DRM */
 
+/* struct gt_event_off_cpu.cpu: the thread had not run again at the end of the session */
+#define GT_NO_CPU 0xffffffffu
+
+/* struct gt_event_page_fault.flags */
+enum gt_page_fault_flags {
+	GT_FAULT_WRITE = 1,
+	GT_FAULT_USER = 2,  /* of an instruction of the program, not of the kernel for it */
+	GT_FAULT_MAJOR = 4, /* it waited for I/O */
+	GT_FAULT_FETCH = 8, /* of an instruction to be executed */
+	GT_FAULT_UVM = 16,  /* on memory that NVIDIA's UVM manages */
+};
+
+/* struct gt_event_power_state.operation */
+enum gt_power_operation {
+	GT_POWER_CPU_FREQUENCY,
+	GT_POWER_GPU_FREQUENCY,
+	GT_POWER_SYSTEM_BEGIN, /* a step of the system's suspend or resume */
+	GT_POWER_SYSTEM_END,
+	GT_POWER_DEVICE_IDLE, /* runtime power management of a GPU */
+	GT_POWER_DEVICE_SUSPEND,
+	GT_POWER_DEVICE_RESUME,
+	GT_POWER_DEVICE_RESULT,
+	GT_POWER_DEVICE_CALLBACK, /* a driver's callback for a step of the system's suspend */
+};
+
+/* struct gt_event_cgroup_state.operation */
+enum gt_cgroup_operation {
+	GT_CGROUP_THROTTLED,
+	GT_CGROUP_FREEZE, /* somebody asks for it */
+	GT_CGROUP_UNFREEZE,
+	GT_CGROUP_FROZEN, /* all its threads are */
+	GT_CGROUP_THAWED,
+	GT_CGROUP_MEMORY_HIGH,
+	GT_CGROUP_MEMORY_MAX,
+	GT_CGROUP_OOM_KILL,
+	GT_CGROUP_CPU_STALL,
+	GT_CGROUP_MEMORY_STALL,
+	GT_CGROUP_IO_STALL,
+};
+
+#define GT_DEVICE_NAME_SIZE 32 /* bytes of a name in the tail of those events */
+
 /* struct gt_event_syscall.machine */
 enum gt_syscall_machine {
 	GT_SYSCALL_X86_64,

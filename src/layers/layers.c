@@ -8,12 +8,8 @@
 
 /* clang-format off */
 static const struct gt_layer_kinds *const sources[] = {
-	&gt_layer_sched,
-	&gt_layer_fence,
-	&gt_layer_drm,
-	&gt_layer_pcie,
-	&gt_layer_vblank,
-	&gt_layer_syscall,
+	&gt_layer_sched, &gt_layer_fault, &gt_layer_block, &gt_layer_cgroup, &gt_layer_power,
+	&gt_layer_fence, &gt_layer_drm,   &gt_layer_pcie,  &gt_layer_vblank, &gt_layer_syscall,
 };
 /* clang-format on */
 
@@ -95,7 +91,7 @@ static void put_text_tail(struct gt_strbuf *text, const struct gt_event_field *f
 	gt_put_printable(text, copy);
 }
 
-/* The duration is at the end of the line. */
+/* The duration is at the end of the line; 0: it is not known. */
 static void put_fields(struct gt_strbuf *text, const struct gt_layer_kind *row,
 		       const struct gt_names *names, const struct gt_event *event)
 {
@@ -121,8 +117,8 @@ static void put_fields(struct gt_strbuf *text, const struct gt_layer_kind *row,
 				format->format(text, names, event, value);
 			else
 				put_value(text, field, value);
-			if (text->length == begun)
-				text->length = start;
+			if (text->length == begun && text->data)
+				text->data[text->length = start] = '\0';
 		}
 		at += field->size;
 	}
@@ -139,7 +135,7 @@ void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 	else
 		put_fields(&details, row, names, event);
 	gt_strbuf_puts(text, gt_strbuf_string(&details));
-	if (!gt_event_duration(event, &duration))
+	if (!gt_event_duration(event, &duration) || !duration)
 		return;
 	gt_strbuf_puts(text, details.length ? " (" : "(");
 	gt_format_duration(text, duration);

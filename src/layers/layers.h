@@ -61,6 +61,10 @@ void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 		   const struct gt_names *names, const struct gt_event *event);
 
 extern const struct gt_layer_kinds gt_layer_sched;
+extern const struct gt_layer_kinds gt_layer_fault;
+extern const struct gt_layer_kinds gt_layer_block;
+extern const struct gt_layer_kinds gt_layer_cgroup;
+extern const struct gt_layer_kinds gt_layer_power;
 extern const struct gt_layer_kinds gt_layer_fence;
 extern const struct gt_layer_kinds gt_layer_drm;
 extern const struct gt_layer_kinds gt_layer_pcie;

@@ -25,10 +25,18 @@ static void put_waker(struct gt_strbuf *text, const struct gt_names *names,
 		gt_strbuf_u64(text, value);
 }
 
+static void put_cpu(struct gt_strbuf *text, const struct gt_names *names,
+		    const struct gt_event *event, uint64_t value)
+{
+	if (value != GT_NO_CPU)
+		gt_strbuf_u64(text, value);
+}
+
 static const struct gt_layer_field off_cpu_fields[] = {
 	{"state", put_state},
 	{"waker_process", put_waker},
 	{"waker_thread", put_waker},
+	{"cpu", put_cpu},
 };
 
 static const struct gt_layer_kind kinds[] = {

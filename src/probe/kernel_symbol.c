@@ -47,3 +47,20 @@ int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size)
 	fclose(symbols);
 	return result;
 }
+
+bool gt_kernel_symbol_exists(const char *wanted)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	gt_autofree char *line = NULL;
+	size_t capacity = 0;
+	bool found = false;
+
+	while (symbols && !found && getline(&line, &capacity, symbols) > 0) {
+		char name[256];
+
+		found = sscanf(line, "%*s %*c %255s", name) == 1 && !strcmp(name, wanted);
+	}
+	if (symbols)
+		fclose(symbols);
+	return found;
+}

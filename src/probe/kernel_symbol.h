@@ -2,6 +2,7 @@
 /* Functions of the running kernel and its modules, by name. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -10,3 +11,6 @@
  * the kernel has it. 0, -ENOENT, or the error of reading.
  */
 int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size);
+
+/* Whether /proc/kallsyms has a symbol of any type: variables only with CONFIG_KALLSYMS_ALL. */
+bool gt_kernel_symbol_exists(const char *name);

@@ -59,7 +59,8 @@ static bool has_typed_point(const struct gt_hook *hook)
  */
 static bool is_loadable(const struct gt_hook *hook, bool exits)
 {
-	if ((hook->kind == GT_HOOK_EXIT && !exits) || waits_for_module(hook))
+	if ((hook->kind == GT_HOOK_EXIT && !exits) || waits_for_module(hook) ||
+	    (hook->can_load && !hook->can_load()))
 		return false;
 	return (hook->kind != GT_HOOK_EXIT && hook->kind != GT_HOOK_BTF_TRACEPOINT) ||
 	       has_typed_point(hook);

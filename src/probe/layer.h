@@ -34,6 +34,8 @@ struct gt_hook {
 	/* The module that has it, and the types that the program reads; NULL: the kernel itself.
 	 * The program is loaded once the module is. */
 	const char *module;
+	/* Whether this kernel has what the program refers to; NULL: it has. */
+	bool (*can_load)(void);
 	/* The program in whose place this one is attached, where that cannot be; NULL: none. */
 	const char *fallback_of;
 	/* What is not shown without it, "the ends of waits"; NULL: nothing, it is optional. */

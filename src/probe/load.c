@@ -149,3 +149,20 @@ int gt_load_sum_counters(int map_fd, void *sums, size_t count)
 		sum[i % count] += values[i];
 	return 0;
 }
+
+int gt_load_run_iterator(struct bpf_object *object, const char *name)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, name);
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+	int error = fd < 0 ? -errno : 0;
+	char buffer[64];
+
+	if (fd >= 0) {
+		while (read(fd, buffer, sizeof(buffer)) > 0)
+			;
+		close(fd);
+	}
+	bpf_link__destroy(link);
+	return error;
+}

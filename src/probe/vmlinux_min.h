@@ -189,6 +189,11 @@ struct pci_dev {
 	unsigned int devfn;
 };
 
+struct vm_fault {
+	unsigned int flags;
+	unsigned long real_address; /* not aligned to a page; since Linux 5.16 */
+};
+
 struct bpf_iter_meta {
 	__u64 padding;
 };

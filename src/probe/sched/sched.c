@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "sched". */
+#include "probe/kernel_symbol.h"
 #include "probe/layer.h"
+#include "probe/load.h"
 
 /* Last: it uses the types above. */
 #include "sched.skel.h"
+
+/* Whether programs can find out that an interrupt is handled: see sched.bpf.c. */
+static bool has_preempt_count(void)
+{
+#ifdef __x86_64__
+	return gt_kernel_symbol_exists("__preempt_count") || gt_kernel_symbol_exists("pcpu_hot");
+#else
+	return true;
+#endif
+}
 
 static const struct gt_hook hooks[] = {
 	{.program = "sched_switch",
@@ -13,14 +25,28 @@ static const struct gt_hook hooks[] = {
 	{.program = "sched_waking",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,
 	 .point = "sched_waking",
+	 .can_load = has_preempt_count,
 	 .lacks = "wakers"},
+	{.program = "sched_waking_any",
+	 .kind = GT_HOOK_BTF_TRACEPOINT,
+	 .point = "sched_waking",
+	 .fallback_of = "sched_waking"},
 };
+
+static void put_waiting_threads(const struct gt_host *host, struct bpf_object *object)
+{
+	if (gt_load_run_iterator(object, "put_waiting"))
+		gt_event_queue_note(host->events,
+				    "sched: threads that do not run at the end are not shown: the "
+				    "kernel has no iterator over tasks");
+}
 
 static const struct gt_layer sched_layer = {
 	.name = "sched",
 	.object = sched_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.finish = put_waiting_threads,
 };
 
 GT_DEFINE_LAYER_SOURCE(sched, "when threads do not run, why, and who wakes them",

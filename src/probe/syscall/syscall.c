@@ -69,21 +69,10 @@ static int write_plans(const struct gt_host *host, struct bpf_object *object, st
 /* Run the iterator over all tasks: it writes the calls that have not returned to the ring. */
 static void put_waiting_calls(const struct gt_host *host, struct bpf_object *object)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "put_waiting");
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	char buffer[64];
-
-	if (fd >= 0) {
-		while (read(fd, buffer, sizeof(buffer)) > 0)
-			;
-		close(fd);
-	} else {
+	if (gt_load_run_iterator(object, "put_waiting"))
 		gt_event_queue_note(host->events,
 				    "syscall: calls that have not returned are not shown: the "
 				    "kernel has no iterator over tasks");
-	}
-	bpf_link__destroy(link);
 }
 
 static const struct gt_layer syscall_layer = {

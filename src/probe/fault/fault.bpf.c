@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Page faults of traced processes. */
+#include "probe/layer.bpf.h"
+
+#include "probe/api/registers.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Flags of handle_mm_fault (enum fault_flag, include/linux/mm_types.h), the same since 5.10. */
+#define FAULT_FLAG_WRITE 0x01
+#define FAULT_FLAG_USER 0x40
+#define FAULT_FLAG_INSTRUCTION 0x100
+
+/* Its result (enum vm_fault_reason, the same file). */
+#define VM_FAULT_OOM 0x01
+#define VM_FAULT_SIGBUS 0x02
+#define VM_FAULT_MAJOR 0x04
+#define VM_FAULT_HWPOISON 0x30
+#define VM_FAULT_SIGSEGV 0x40
+#define VM_FAULT_RETRY 0x400
+
+/* Bits of the error code of x86's exception. */
+#define X86_WRITE 0x02
+#define X86_USER 0x04
+#define X86_FETCH 0x10
+
+enum {
+	ENOMEM_NUMBER = 12,
+	EFAULT_NUMBER = 14,
+	SIGBUS_AS_EIO = 5,
+	EHWPOISON_NUMBER = 133,
+};
+
+/* A fault that a thread handles. */
+struct fault_state {
+	__u64 begun; /* 0: none */
+	__u64 address;
+	__u64 instruction;
+	__u32 flags;
+	__u32 retried; /* the kernel let go of its locks to wait, and handles it once more */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct fault_state);
+} faults SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct fault_state);
+} uvm_faults SEC(".maps");
+
+static __always_inline void put_fault(const struct layer_thread *thread,
+				      const struct fault_state *fault, __u32 error)
+{
+	struct gt_event_page_fault event = {};
+
+	fill_head(&event.head, thread, GT_EVENT_page_fault, sizeof(event));
+	event.duration = fault->begun ? event.head.time - fault->begun : 0;
+	event.address = fault->address;
+	event.instruction = fault->instruction;
+	event.flags = fault->flags;
+	event.error = error;
+	put_event(&event, sizeof(event));
+}
+
+/* struct vm_area_struct *vma, unsigned long address, unsigned int flags, struct pt_regs *regs */
+SEC("kprobe/handle_mm_fault")
+int fault_begin(struct pt_regs *ctx)
+{
+	__u64 arguments[ARGUMENT_REGISTERS];
+	struct fault_state *fault;
+	struct pt_regs *regs;
+	__u32 flags;
+
+	if (!traced_thread())
+		return 0;
+	fault = bpf_task_storage_get(&faults, bpf_get_current_task_btf(), NULL,
+				     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!fault)
+		return 0;
+	copy_registers(arguments, ctx);
+	flags = arguments[2];
+	if (fault->retried && fault->address == arguments[1])
+		return 0;
+	fault->begun = bpf_ktime_get_ns();
+	fault->address = arguments[1];
+	fault->retried = 0;
+	fault->instruction = 0;
+	fault->flags = (flags & FAULT_FLAG_WRITE ? GT_FAULT_WRITE : 0) |
+		       (flags & FAULT_FLAG_USER ? GT_FAULT_USER : 0) |
+		       (flags & FAULT_FLAG_INSTRUCTION ? GT_FAULT_FETCH : 0);
+	regs = (void *)arguments[3];
+	if (regs && flags & FAULT_FLAG_USER)
+		bpf_probe_read_kernel(&fault->instruction, sizeof(fault->instruction),
+				      (void *)&PROGRAM_COUNTER(regs));
+	return 0;
+}
+
+static __always_inline __u32 error_of_result(__u32 result)
+{
+	if (result & VM_FAULT_OOM)
+		return ENOMEM_NUMBER;
+	if (result & VM_FAULT_HWPOISON)
+		return EHWPOISON_NUMBER;
+	if (result & VM_FAULT_SIGBUS)
+		return SIGBUS_AS_EIO;
+	return result & VM_FAULT_SIGSEGV ? EFAULT_NUMBER : 0;
+}
+
+SEC("kretprobe/handle_mm_fault")
+int fault_end(struct pt_regs *ctx)
+{
+	struct layer_thread *thread = traced_thread();
+	struct fault_state *fault =
+		bpf_task_storage_get(&faults, bpf_get_current_task_btf(), NULL, 0);
+	__u32 result = RESULT(ctx);
+
+	if (!thread || !fault || !fault->begun)
+		return 0;
+	if (result & VM_FAULT_MAJOR)
+		fault->flags |= GT_FAULT_MAJOR;
+	/* Without the locks it waited for I/O, as a rule; that is what the kernel counts, too. */
+	if (result & VM_FAULT_RETRY) {
+		fault->flags |= GT_FAULT_MAJOR;
+		fault->retried = 1;
+		return 0;
+	}
+	put_fault(thread, fault, error_of_result(result));
+	fault->begun = 0;
+	fault->retried = 0;
+	return 0;
+}
+
+/* unsigned long address, struct pt_regs *regs, unsigned long error_code; on x86 only */
+SEC("raw_tp/page_fault_user")
+int fault_user(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct layer_thread *thread = traced_thread();
+	struct pt_regs *regs = (void *)ctx->args[1];
+	struct fault_state fault = {};
+
+	if (!thread)
+		return 0;
+	fault.address = ctx->args[0];
+	fault.flags = (ctx->args[2] & X86_WRITE ? GT_FAULT_WRITE : 0) |
+		      (ctx->args[2] & X86_USER ? GT_FAULT_USER : 0) |
+		      (ctx->args[2] & X86_FETCH ? GT_FAULT_FETCH : 0);
+	bpf_probe_read_kernel(&fault.instruction, sizeof(fault.instruction),
+			      (void *)&PROGRAM_COUNTER(regs));
+	put_fault(thread, &fault, 0);
+	return 0;
+}
+
+/* struct vm_fault *vmf, and the same in what the entry wrapper calls */
+SEC("kprobe/uvm_vm_fault_wrapper_entry")
+int uvm_begin(struct pt_regs *ctx)
+{
+	__u64 arguments[ARGUMENT_REGISTERS];
+	struct fault_state *fault;
+	struct vm_fault *vmf;
+
+	if (!traced_thread())
+		return 0;
+	fault = bpf_task_storage_get(&uvm_faults, bpf_get_current_task_btf(), NULL,
+				     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!fault)
+		return 0;
+	copy_registers(arguments, ctx);
+	vmf = (void *)arguments[0];
+	fault->begun = bpf_ktime_get_ns();
+	fault->address = BPF_CORE_READ(vmf, real_address);
+	fault->flags =
+		GT_FAULT_UVM | (BPF_CORE_READ(vmf, flags) & FAULT_FLAG_WRITE ? GT_FAULT_WRITE : 0);
+	return 0;
+}
+
+SEC("kretprobe/uvm_vm_fault_wrapper_entry")
+int uvm_end(struct pt_regs *ctx)
+{
+	struct layer_thread *thread = traced_thread();
+	struct fault_state *fault =
+		bpf_task_storage_get(&uvm_faults, bpf_get_current_task_btf(), NULL, 0);
+
+	if (!thread || !fault || !fault->begun)
+		return 0;
+	put_fault(thread, fault, error_of_result(RESULT(ctx)));
+	fault->begun = 0;
+	return 0;
+}
