@@ -96,6 +96,11 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 			if (verifier->jumps - verifier->jumps_at_state < 20 &&
 			    verifier->facts.visited - verifier->visited_at_state < 100)
 				*ret_add = false;
+			/* As Linux does: a loop is compared with its last iterations. */
+			if (*ret_add && !verifier->aux[verifier->at].loop_point) {
+				explored->misses++;
+				evict |= explored->misses > (explored->hits + 1) * patience;
+			}
 		} else if (gt_state_subsumes(verifier, explored->state, verifier->state, false)) {
 			explored->hits++;
 			end_path(verifier, explored->longest);
@@ -283,6 +288,7 @@ static int visit_insn(struct gt_verifier *verifier)
 	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
 	int status;
 
+	verifier->visited++;
 	if (++verifier->facts.visited > limit || verifier->work > GT_MAX_WORK)
 		return gt_verifier_too_large(verifier);
 	gt_widen_leave(verifier);

@@ -149,6 +149,7 @@ struct gt_verifier {
 	uint64_t visited_at_state;
 	uint64_t explored_bytes;
 	uint64_t work;    /* of comparing and copying states, in all passes (gt_state_work) */
+	uint64_t visited; /* instructions, in all passes */
 	bool has_budgets; /* may_goto or bpf_loop: the longest path says nothing about a run */
 	bool widens;      /* loops are widened in this pass */
 	struct gt_widened *all_widened;

@@ -274,6 +274,8 @@ int gt_verify(const struct gt_bpf_object *object, const struct gt_bpf_program *p
 	};
 	int error = verify_program(&verifier);
 
+	if (options->effort)
+		*options->effort = (struct gt_verify_effort){verifier.visited, verifier.work};
 	if (!error) {
 		*ret_facts = verifier.facts;
 		verifier.facts = (struct gt_facts){0};

@@ -17,6 +17,12 @@ enum gt_verify_input {
 	GT_INPUT_MEMORY,  /* memory of memory_size bytes; r2 is memory_size. NULL if that is 0 */
 };
 
+/* What it took, in all passes. */
+struct gt_verify_effort {
+	uint64_t visited; /* instructions */
+	uint64_t work;    /* of comparing and copying states; at most GT_MAX_WORK (private.h) */
+};
+
 struct gt_verify_options {
 	enum gt_verify_input input;
 	/* Which context, and how many lanes run the program; NULL: any bytes, once per thread. */
@@ -30,6 +36,8 @@ struct gt_verify_options {
 	bool strict;           /* accept unreachable instructions, as RFC 9669 does */
 	bool widens;           /* loops, from the first pass on; for tests */
 	bool lazy_precision;   /* from the first pass on (verify.c); for tests */
+	struct gt_verify_effort
+		*effort;       /* set by accepted and rejected programs; NULL: not needed */
 	struct gt_strbuf *log; /* each instruction visited with the registers; NULL: no log */
 };
 
