@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/mix.h"
+
 #define EMPTY UINT32_MAX
 #define REMOVED (UINT32_MAX - 1)
 #define MAX_SMALL 8 /* bytes of a key that is stored in its entry */
@@ -41,8 +43,7 @@ static uint64_t hash_bytes(const struct gt_hash *table, const void *key, size_t 
 		uint64_t word;
 
 		memcpy(&word, byte, 8);
-		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
+		hash = gt_hash_mix(hash, word);
 	}
 	for (; length; length--, byte++)
 		hash = (hash ^ *byte) * 0x100000001b3u;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mix.h"
 #include "elf/unwind.h"
 #include "event/kinds.h"
 
@@ -112,10 +113,8 @@ static __u64 hash_stack(const uint64_t *addresses, size_t count,
 
 	if (!count && !python)
 		return 0;
-	for (size_t i = 0; i < count; i++) {
-		hash = (hash ^ addresses[i]) * 0xff51afd7ed558ccdu;
-		hash ^= hash >> 32;
-	}
+	for (size_t i = 0; i < count; i++)
+		hash = gt_hash_mix(hash, addresses[i]);
 	return hash ? hash : 1;
 }
 

@@ -80,8 +80,9 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 			      settings.stack_depth, frame->return_address, STACK_POINTER(regs),
 			      FRAME_POINTER(regs), trampoline);
 	words = walk.count;
-	number = settings.python && buffer->python.hash ? mix(walk.hash, buffer->python.hash)
-							: walk.hash;
+	number = settings.python && buffer->python.hash
+			 ? gt_hash_mix(walk.hash, buffer->python.hash)
+			 : walk.hash;
 	key = number ^ ((__u64)thread->process << 32);
 	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
 		return number;

@@ -14,6 +14,8 @@
 #include <linux/types.h>
 #endif
 
+#include "base/mix.h"
+
 /* Copies memory of the traced thread. 0, or negative where it cannot be read. */
 static long gt_read_user(void *to, __u32 size, __u64 from);
 
@@ -88,8 +90,7 @@ gt_walk_frames(struct gt_window *window, __u64 *addresses, __u32 room, __u32 dep
 		}
 		addresses[i] = address;
 		walk.count = i + 1;
-		walk.hash = (walk.hash ^ address) * 0xff51afd7ed558ccdull;
-		walk.hash ^= walk.hash >> 32;
+		walk.hash = gt_hash_mix(walk.hash, address);
 		if (frame <= stack || frame & 7 || !gt_window_reach(window, frame))
 			break;
 		at = (frame - window->base) / 8 & (GT_WINDOW_WORDS - 1);

@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "base/mix.h"
 #include "event/event.h"
 #include "probe/python/python.h"
 #include "probe/task.bpf.h"
@@ -156,12 +157,6 @@ static __always_inline __u64 innermost_frame(__u64 state, const struct python_la
 	return frame;
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 value)
-{
-	hash = (hash ^ value) * 0xff51afd7ed558ccdull;
-	return hash ^ hash >> 32;
-}
-
 /*
  * Copy a str, at most `room` bytes, a power of two; `to` has twice as many. Returns the bytes, and
  * the bytes of a character.
@@ -217,14 +212,17 @@ static __noinline long put_code(const struct python_code *code, __u32 process, _
 	event->file_size = copy_text(layout, code->file, event->bytes + GT_PYTHON_NAME,
 				     GT_PYTHON_FILE, &event->file_width);
 	/* bytes: ob_size at 16, the bytes at 32. */
-	bpf_probe_read_user(&size, sizeof(size), (void *)code->line_table + 16);
+	if (bpf_probe_read_user(&size, sizeof(size), (void *)code->line_table + 16))
+		event->first_line = 0;
 	if (size > GT_PYTHON_TABLE)
 		size = GT_PYTHON_TABLE;
 	barrier_var(size);
 	if (size > GT_PYTHON_TABLE ||
 	    bpf_probe_read_user(event->bytes + GT_PYTHON_NAME + GT_PYTHON_FILE, size,
-				(void *)code->line_table + 32))
+				(void *)code->line_table + 32)) {
 		size = 0;
+		event->first_line = 0;
+	}
 	event->table_size = size;
 	event->head.size = (sizeof(*event) + GT_PYTHON_NAME + GT_PYTHON_FILE + size + 7) & ~7ull;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
@@ -256,9 +254,11 @@ __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 p
 	if (known && known->first_line == code.first_line && known->file == code.file &&
 	    known->name == code.name && known->line_table == code.line_table)
 		return known->number;
-	code.number =
-		mix(mix(mix(mix(mix(address, process), code.first_line), code.file), code.name),
-		    code.line_table);
+	code.number = gt_hash_mix(
+		gt_hash_mix(gt_hash_mix(gt_hash_mix(gt_hash_mix(address, process), code.first_line),
+					code.file),
+			    code.name),
+		code.line_table);
 	if (!code.number)
 		code.number = 1;
 	if (put_code(&code, process, walk->python.layout))
@@ -323,7 +323,7 @@ __noinline __u64 gt_python_frame(struct python_walk *walk, __u64 frame, __u32 pr
 		instruction | (entered ? GT_PYTHON_ENTRY : 0);
 	walk->last = at;
 	walk->count++;
-	walk->hash = mix(mix(walk->hash, number), instruction);
+	walk->hash = gt_hash_mix(gt_hash_mix(walk->hash, number), instruction);
 	return back;
 }
 
