@@ -143,8 +143,9 @@ void gt_event_reader_catch_up(struct gt_event_reader *reader,
 		poll(&wait, 1, POLL_INTERVAL_MS);
 		gt_event_reader_take(reader, take, context);
 	}
-	while (gt_event_reader_take(reader, take, context))
-		;
+	/* Not until none waits: under overload, records may come as fast as they are taken. */
+	for (size_t pieces = gt_spill_pieces(reader->spill); pieces; pieces--)
+		gt_event_reader_take(reader, take, context);
 }
 
 static void take_nothing(void *context, void *record, size_t size)

@@ -34,7 +34,10 @@ bool gt_event_reader_take(struct gt_event_reader *reader,
  * Return a time, on CLOCK_MONOTONIC: the records that were written before it wait, or were taken.
  */
 uint64_t gt_event_reader_complete(const struct gt_event_reader *reader);
-/* Pass all records to `take` that were written before this call. The thread must run. */
+/*
+ * Pass all records to `take` that were written before this call, and not many more. The thread must
+ * run.
+ */
 void gt_event_reader_catch_up(struct gt_event_reader *reader,
 			      void (*take)(void *context, void *record, size_t size),
 			      void *context);

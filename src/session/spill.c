@@ -164,6 +164,16 @@ bool gt_spill_take(struct gt_spill *spill, void (*take)(void *context, void *rec
 	return next_piece(spill);
 }
 
+size_t gt_spill_pieces(struct gt_spill *spill)
+{
+	size_t pieces;
+
+	pthread_mutex_lock(&spill->lock);
+	pieces = spill->pieces;
+	pthread_mutex_unlock(&spill->lock);
+	return pieces;
+}
+
 uint64_t gt_spill_peak(const struct gt_spill *spill)
 {
 	return (uint64_t)spill->peak * PIECE_SIZE;

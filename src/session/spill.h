@@ -34,5 +34,8 @@ void gt_spill_put(struct gt_spill *spill, const void *record, size_t size);
 bool gt_spill_take(struct gt_spill *spill, void (*take)(void *context, void *record, size_t size),
 		   void *context);
 
+/* Return how many calls of gt_spill_take, at most, pass all records that wait now. */
+size_t gt_spill_pieces(struct gt_spill *spill);
+
 /* Return the largest memory that the queue used so far, in bytes. */
 uint64_t gt_spill_peak(const struct gt_spill *spill);

@@ -105,6 +105,26 @@ TEST("the smallest queue has two pieces")
 	pass_between_threads(0);
 }
 
+TEST("as many takes as there are pieces pass all that wait, not what is appended meanwhile")
+{
+	gt_auto(spill) struct gt_spill *spill = gt_spill_new(8 * MIB);
+	uint64_t appended, waiting;
+
+	taken = (struct taken){0};
+	for (appended = 0; gt_spill_pieces(spill) < 4; appended++)
+		put(spill, appended, words_of_record(appended));
+	waiting = appended;
+	for (size_t pieces = gt_spill_pieces(spill); pieces; pieces--, appended++) {
+		gt_spill_take(spill, take, NULL);
+		put(spill, appended, words_of_record(appended));
+	}
+	CHECK(taken.records >= waiting);
+	CHECK(taken.records < appended);
+	take_all(spill);
+	CHECK_INT(taken.records, appended);
+	CHECK_INT(taken.wrong, 0);
+}
+
 TEST("where memory is short, the queue works with what it has")
 {
 	gt_auto(spill) struct gt_spill *spill = gt_spill_new(8 * MIB);
