@@ -162,6 +162,43 @@ enum gt_cgroup_operation {
 
 #define GT_DEVICE_NAME_SIZE 32 /* bytes of a name in the tail of those events */
 
+/* operation of the buffers of GPU drivers */
+enum gt_driver_buffer_operation {
+	GT_DRIVER_CREATE,
+	GT_DRIVER_DESTROY,
+	GT_DRIVER_BIND, /* to the address space of a GPU */
+	GT_DRIVER_UNBIND,
+	GT_DRIVER_REBIND,
+	GT_DRIVER_MOVE,
+	GT_DRIVER_EVICT,
+	GT_DRIVER_SHRINK, /* the kernel wants memory back */
+	GT_DRIVER_FAULT,  /* of the CPU */
+	GT_DRIVER_GPU_FAULT,
+	GT_DRIVER_INVALIDATE,
+	GT_DRIVER_PREAD, /* by the CPU, by a system call */
+	GT_DRIVER_PWRITE,
+};
+
+/* flags of the buffers of GPU drivers */
+enum gt_driver_buffer_flags {
+	GT_DRIVER_WRITE = 1,
+	GT_DRIVER_GTT = 2,     /* a fault through the GPU's aperture */
+	GT_DRIVER_NO_COPY = 4, /* a move of a buffer that has no contents yet */
+};
+
+/* operation of the requests of GPU drivers */
+enum gt_driver_request_operation {
+	GT_DRIVER_QUEUE,
+	GT_DRIVER_SUBMIT,
+	GT_DRIVER_RUN, /* it is given to the hardware */
+	GT_DRIVER_DONE,
+	GT_DRIVER_WAIT, /* a thread waited for it */
+	GT_DRIVER_TIMEOUT,
+	GT_DRIVER_ERROR,
+};
+
+#define GT_DRIVER_NO_MEMORY 0xffffffffu /* a type of memory */
+
 /* struct gt_event_syscall.machine */
 enum gt_syscall_machine {
 	GT_SYSCALL_X86_64,

@@ -8,8 +8,17 @@
 
 /* clang-format off */
 static const struct gt_layer_kinds *const sources[] = {
-	&gt_layer_sched, &gt_layer_fault, &gt_layer_block, &gt_layer_cgroup, &gt_layer_power,
-	&gt_layer_fence, &gt_layer_drm,   &gt_layer_pcie,  &gt_layer_vblank, &gt_layer_syscall,
+	&gt_layer_sched,
+	&gt_layer_fault,
+	&gt_layer_block,
+	&gt_layer_cgroup,
+	&gt_layer_power,
+	&gt_layer_fence,
+	&gt_layer_drm,
+	&gt_layer_drivers,
+	&gt_layer_pcie,
+	&gt_layer_vblank,
+	&gt_layer_syscall,
 };
 /* clang-format on */
 

@@ -67,6 +67,7 @@ extern const struct gt_layer_kinds gt_layer_cgroup;
 extern const struct gt_layer_kinds gt_layer_power;
 extern const struct gt_layer_kinds gt_layer_fence;
 extern const struct gt_layer_kinds gt_layer_drm;
+extern const struct gt_layer_kinds gt_layer_drivers; /* i915, xe, amdgpu */
 extern const struct gt_layer_kinds gt_layer_pcie;
 extern const struct gt_layer_kinds gt_layer_vblank;
 extern const struct gt_layer_kinds gt_layer_syscall;

@@ -37,7 +37,7 @@ struct fault_state {
 	__u64 address;
 	__u64 instruction;
 	__u32 flags;
-	__u32 retried; /* the kernel let go of its locks to wait, and handles it once more */
+	__u32 retried; /* the kernel released its locks to wait, and handles it once more */
 };
 
 struct {

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Events of the sources "i915", "xe" and "amdgpu": their buffers and requests have one layout. */
+#include "base/text.h"
+#include "layers/layers.h"
+#include "layers/padded.h"
+
+/* The three layouts are the same: event.def. */
+typedef struct gt_event_i915_buffer driver_buffer;
+typedef struct gt_event_i915_request driver_request;
+
+static const char *buffer_variant(const struct gt_event *event)
+{
+	static const char *const names[] = {
+		[GT_DRIVER_CREATE] = "create",
+		[GT_DRIVER_DESTROY] = "destroy",
+		[GT_DRIVER_BIND] = "bind",
+		[GT_DRIVER_UNBIND] = "unbind",
+		[GT_DRIVER_REBIND] = "rebind",
+		[GT_DRIVER_MOVE] = "move",
+		[GT_DRIVER_EVICT] = "evict",
+		[GT_DRIVER_SHRINK] = "shrink",
+		[GT_DRIVER_FAULT] = "fault",
+		[GT_DRIVER_GPU_FAULT] = "gpu_fault",
+		[GT_DRIVER_INVALIDATE] = "invalidate",
+		[GT_DRIVER_PREAD] = "pread",
+		[GT_DRIVER_PWRITE] = "pwrite",
+	};
+	const driver_buffer *buffer = (const void *)event;
+
+	return buffer->operation < gt_countof(names) ? names[buffer->operation] : "unknown";
+}
+
+static const char *request_variant(const struct gt_event *event)
+{
+	static const char *const names[] = {
+		[GT_DRIVER_QUEUE] = "queue", [GT_DRIVER_SUBMIT] = "submit",
+		[GT_DRIVER_RUN] = "run",     [GT_DRIVER_DONE] = "done",
+		[GT_DRIVER_WAIT] = "wait",   [GT_DRIVER_TIMEOUT] = "timeout",
+		[GT_DRIVER_ERROR] = "error",
+	};
+	const driver_request *request = (const void *)event;
+
+	return request->operation < gt_countof(names) ? names[request->operation] : "unknown";
+}
+
+/* ---- types of memory ---------------------------------------------------------------------- */
+
+/* TTM_PL_* (include/drm/ttm/ttm_placement.h); from 3 on they are the driver's own. */
+static void put_memory(struct gt_strbuf *text, const struct gt_event *event, uint64_t value)
+{
+	static const char *const types[] = {"system", "GTT", "VRAM"};
+
+	if (value == GT_DRIVER_NO_MEMORY)
+		return;
+	if (value < gt_countof(types))
+		gt_strbuf_puts(text, types[value]);
+	else if (event->kind == GT_EVENT_xe_buffer && value == 3)
+		gt_strbuf_puts(text, "VRAM1");
+	else
+		gt_strbuf_printf(text, "driver:%u", (unsigned)value);
+}
+
+/* AMDGPU_GEM_DOMAIN_* (include/uapi/drm/amdgpu_drm.h), by bit */
+static void put_domains(struct gt_strbuf *text, uint64_t value)
+{
+	static const char *const domains[] = {"CPU", "GTT", "VRAM", "GDS", "GWS", "OA", "DOORBELL"};
+	const char *separator = "";
+
+	for (size_t bit = 0; bit < gt_countof(domains); bit++)
+		if (value >> bit & 1) {
+			gt_strbuf_printf(text, "%s%s", separator, domains[bit]);
+			separator = "|";
+		}
+}
+
+static bool has_memory(const driver_buffer *buffer)
+{
+	return buffer->operation == GT_DRIVER_MOVE ||
+	       (buffer->operation == GT_DRIVER_CREATE && buffer->head.kind != GT_EVENT_i915_buffer);
+}
+
+static void put_from(struct gt_strbuf *text, const struct gt_names *names,
+		     const struct gt_event *event, uint64_t value)
+{
+	const driver_buffer *buffer = (const void *)event;
+
+	if (buffer->operation == GT_DRIVER_MOVE)
+		put_memory(text, event, value);
+	else if (buffer->operation == GT_DRIVER_CREATE)
+		put_domains(text, value);
+}
+
+static void put_to(struct gt_strbuf *text, const struct gt_names *names,
+		   const struct gt_event *event, uint64_t value)
+{
+	if (has_memory((const void *)event))
+		put_memory(text, event, value);
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+static void put_placement(struct gt_strbuf *text, const struct gt_names *names,
+			  const struct gt_event *event)
+{
+	const driver_buffer *buffer = (const void *)event;
+
+	if (!has_memory(buffer))
+		return;
+	if (buffer->operation == GT_DRIVER_MOVE || buffer->from) {
+		gt_strbuf_puts(text, buffer->operation == GT_DRIVER_MOVE ? " from=" : " asked=");
+		put_from(text, names, event, buffer->from);
+	}
+	if (buffer->to != GT_DRIVER_NO_MEMORY) {
+		gt_strbuf_puts(text, " to=");
+		put_memory(text, event, buffer->to);
+	}
+}
+
+static void buffer_text(struct gt_strbuf *text, const struct gt_names *names,
+			const struct gt_event *event)
+{
+	const driver_buffer *buffer = (const void *)event;
+
+	gt_put_padded(text, "device", event, 0, GT_DRM_NAME_SIZE);
+	if (buffer->buffer)
+		gt_strbuf_printf(text, " buffer=0x%llx", (unsigned long long)buffer->buffer);
+	if (buffer->offset)
+		gt_strbuf_printf(text, " offset=0x%llx", (unsigned long long)buffer->offset);
+	if (buffer->bytes) {
+		gt_strbuf_puts(text, " bytes=");
+		gt_format_bytes(text, buffer->bytes);
+	}
+	put_placement(text, names, event);
+	if (buffer->repeats)
+		gt_strbuf_printf(text, " repeats=%u", buffer->repeats);
+	if (buffer->flags & GT_DRIVER_WRITE && buffer->operation == GT_DRIVER_FAULT)
+		gt_strbuf_puts(text, " write");
+	if (buffer->operation == GT_DRIVER_CREATE || buffer->operation == GT_DRIVER_DESTROY) {
+		gt_strbuf_puts(text, " allocated=");
+		gt_format_bytes(text, buffer->allocated);
+	}
+}
+
+static void put_time(struct gt_strbuf *text, const char *key, uint64_t ns)
+{
+	if (!ns)
+		return;
+	gt_strbuf_printf(text, " %s=", key);
+	gt_format_duration(text, ns);
+}
+
+static void request_text(struct gt_strbuf *text, const struct gt_names *names,
+			 const struct gt_event *event)
+{
+	const driver_request *request = (const void *)event;
+
+	gt_put_fence_key(text, "request", request->context, request->seqno);
+	gt_put_padded(text, "engine", event, 0, GT_DRM_NAME_SIZE);
+	gt_put_padded(text, "device", event, GT_DRM_NAME_SIZE, GT_DRM_NAME_SIZE);
+	put_time(text, "delay", request->delay);
+	put_time(text, "ran", request->ran);
+}
+
+static void buffer_json(struct gt_json *json, const struct gt_names *names,
+			const struct gt_event *event)
+{
+	gt_json_padded(json, "device", event, 0, GT_DRM_NAME_SIZE);
+}
+
+static void request_json(struct gt_json *json, const struct gt_names *names,
+			 const struct gt_event *event)
+{
+	gt_json_padded(json, "engine", event, 0, GT_DRM_NAME_SIZE);
+	gt_json_padded(json, "device", event, GT_DRM_NAME_SIZE, GT_DRM_NAME_SIZE);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static void put_buffer_operation(struct gt_strbuf *text, const struct gt_names *names,
+				 const struct gt_event *event, uint64_t value)
+{
+	gt_strbuf_puts(text, buffer_variant(event));
+}
+
+static void put_request_operation(struct gt_strbuf *text, const struct gt_names *names,
+				  const struct gt_event *event, uint64_t value)
+{
+	gt_strbuf_puts(text, request_variant(event));
+}
+
+static const struct gt_layer_field buffer_fields[] = {
+	{"operation", put_buffer_operation},
+	{"from", put_from},
+	{"to", put_to},
+};
+
+static const struct gt_layer_field request_fields[] = {
+	{"operation", put_request_operation},
+};
+
+/* clang-format off */
+#define BUFFER_ROW(driver)                                                                         \
+	{.kind = GT_EVENT_##driver##_buffer, .source = #driver, .variant = buffer_variant,         \
+	 .fields = buffer_fields, .field_count = gt_countof(buffer_fields), .text = buffer_text,   \
+	 .json = buffer_json}
+#define REQUEST_ROW(driver)                                                                        \
+	{.kind = GT_EVENT_##driver##_request, .source = #driver, .variant = request_variant,       \
+	 .fields = request_fields, .field_count = gt_countof(request_fields),                      \
+	 .text = request_text, .json = request_json}
+/* clang-format on */
+
+static const struct gt_layer_kind kinds[] = {
+	BUFFER_ROW(i915),
+	REQUEST_ROW(i915),
+	BUFFER_ROW(xe),
+	REQUEST_ROW(xe),
+	BUFFER_ROW(amdgpu),
+	REQUEST_ROW(amdgpu),
+	{.kind = GT_EVENT_amdgpu_interrupt, .source = "amdgpu", .name = "interrupt"},
+};
+
+const struct gt_layer_kinds gt_layer_drivers = {kinds, gt_countof(kinds)};
