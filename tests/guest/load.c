@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * load OBJECT…: load each BPF program of each object by itself, so that the running kernel verifies
+ * load OBJECT…: load each BPF program of each object alone, so that the running kernel verifies
  * it, and print the results as TAP. A program is skipped if this kernel lacks what it is attached
  * to, or programs of its type.
  */

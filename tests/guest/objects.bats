@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Every BPF program of gputap, loaded by itself, so that this kernel verifies each.
+# Every BPF program of gputap, loaded alone, so that this kernel verifies each.
 
 load ../cli/helper
 load guest
