@@ -10,6 +10,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define MAX_ERRNO 4095
 
+/* Only its size is used. */
+enum xe_engine_class {
+	XE_ENGINE_CLASS_RENDER = 0,
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct xe_bo {
@@ -18,7 +23,7 @@ struct xe_bo {
 
 struct xe_exec_queue {
 	char name[16];
-	int class;
+	enum xe_engine_class class;
 };
 
 struct xe_sched_job {

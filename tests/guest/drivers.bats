@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Sources of GPU drivers: their modules load without hardware, so programs load and attach. What they
+# show is tested on made-up buffers and requests: tests/unit/probe/drivers.c.
+
+load ../cli/helper
+
+# expect_source NAME: its module loads, and everything that it shows is attached.
+expect_source() {
+	[ -e /run/guest/run ] || skip "needs a guest: tests/guest/run"
+	modinfo "$1" >/dev/null 2>&1 || skip "this kernel has no module $1"
+	modprobe "$1"
+	gputap doctor
+	grep -qE "^ok +source $1 " <<<"$output" || fail "$(grep "source $1" <<<"$output")"
+}
+
+@test "i915 is attached once its module is loaded" {
+	expect_source i915
+}
+
+@test "xe is attached once its module is loaded" {
+	expect_source xe
+}
+
+@test "amdgpu is attached once its module is loaded" {
+	expect_source amdgpu
+}
