@@ -388,17 +388,18 @@ GPUTAP_HELPER long (*bpf_loop)(unsigned int count, void *function, void *context
 #endif
 
 /*
- * for loops as libbpf has them: `bpf_for(i, start, end)` sets i to start, … end - 1, `bpf_repeat(n)`
- * executes its body n times. Any start, end and n will do, unknown ones included, since the loops
- * contain can_loop. Changes of i in the body do not count. They replace those of libbpf's
- * bpf_helpers.h, which call functions of the kernel: GPUs have none.
+ * for loops as libbpf has them: `bpf_for(i, start, end)` sets i to start, … end - 1,
+ * `bpf_repeat(n)` executes its body n times. Any start, end and n will do, unknown ones included,
+ * since the loops contain can_loop. Changes of i in the body do not count. They replace those of
+ * libbpf's bpf_helpers.h, which call functions of the kernel: GPUs have none.
  */
 #undef bpf_for
 #define bpf_for(i, start, end)                                                                     \
 	for (int gputap_index = (start), gputap_end = (end);                                       \
 	     gputap_index < gputap_end && can_loop && ((i) = gputap_index, 1); gputap_index++)
 #undef bpf_repeat
-#define bpf_repeat(count) for (int gputap_left = (count); gputap_left > 0 && can_loop; gputap_left--)
+#define bpf_repeat(count)                                                                          \
+	for (int gputap_left = (count); gputap_left > 0 && can_loop; gputap_left--)
 
 #ifndef bpf_printk
 #define bpf_printk(format, ...)                                                                    \

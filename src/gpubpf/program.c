@@ -182,7 +182,8 @@ static const char *check_jump(const struct bpf_insn *insn)
 		if (insn->off || insn->dst_reg || insn->src_reg > BPF_PSEUDO_KFUNC_CALL)
 			return "BPF_CALL uses reserved fields";
 		if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL)
-			return "functions of the kernel cannot be called: gputap/bpf.h has bpf_for and "
+			return "functions of the kernel cannot be called: gputap/bpf.h has bpf_for "
+			       "and "
 			       "bpf_repeat without them";
 		return NULL;
 	case BPF_EXIT:
