@@ -153,6 +153,7 @@ static bool read_ring(struct gt_live *live)
 	more = gt_event_reader_take(live->reader, take_record, live);
 	if (!more)
 		put_records(live, complete);
+	gt_pipeline_release(live->pipeline, more ? 0 : complete);
 	return more;
 }
 
@@ -255,9 +256,17 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 {
 	size_t index = live->sources.count;
 	int error = gt_opened_add(&live->sources, &live->host, name, diag);
-	int fd = live->sources.count > index ? gt_opened_fd(&live->sources.items[index]) : -1;
+	const struct gt_opened *opened;
+	int fd;
 
-	return error || fd < 0 ? error : wait_for(live, fd, WAIT_SOURCE, index, diag);
+	if (error || live->sources.count == index)
+		return error;
+	opened = &live->sources.items[index];
+	/* Calls alone have an order by thread, which the ring keeps. */
+	if (opened->source->layer && gt_pipeline_sort(live->pipeline))
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	fd = gt_opened_fd(opened);
+	return fd < 0 ? 0 : wait_for(live, fd, WAIT_SOURCE, index, diag);
 }
 
 /* Each source that works here; why the others do not is a note with -v, and in 'gputap doctor'. */

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "session/pipeline.h"
+
+#include <errno.h>
+
 #include "base/clock.h"
 
 #include "event/kinds.h"
+#include "layers/layers.h"
 #include "session/enrich.h"
 #include "session/keep.h"
+#include "session/reorder.h"
 #include "session/when.h"
 
 struct gt_pipeline {
 	const struct gt_trace_options *options;
 	const struct gt_when *when; /* NULL: none, or the kernel tests all of it */
+	struct gt_reorder *reorder; /* NULL: events pass in the order of the ring */
 	struct gt_event_queue queue;
 	struct gt_enrich *enrich;
 	struct gt_keep *keep; /* NULL: files are at hand when the events are analysed */
@@ -51,6 +57,7 @@ void gt_pipeline_free(struct gt_pipeline *pipeline)
 	gt_event_queue_clear(&pipeline->kept);
 	gt_keep_free(pipeline->keep);
 	gt_enrich_free(pipeline->enrich);
+	gt_reorder_free(pipeline->reorder);
 	gt_names_free(pipeline->names);
 	free(pipeline);
 }
@@ -154,10 +161,20 @@ static void put_event(struct gt_pipeline *pipeline, const struct gt_event *event
 	deliver_queue(pipeline, &enriched->after);
 }
 
+int gt_pipeline_sort(struct gt_pipeline *pipeline)
+{
+	if (!pipeline->reorder)
+		pipeline->reorder = gt_reorder_new();
+	return pipeline->reorder ? 0 : -ENOMEM;
+}
+
+/* Events of layer sources take their place among those of the ring; the others are names. */
 void gt_pipeline_drain(struct gt_pipeline *pipeline)
 {
 	gt_vec_each (event, &pipeline->queue.events)
-		put_event(pipeline, *event);
+		if (!pipeline->reorder || !gt_layer_kind((*event)->kind) ||
+		    gt_reorder_put(pipeline->reorder, *event))
+			put_event(pipeline, *event);
 	gt_event_queue_clear(&pipeline->queue);
 }
 
@@ -176,16 +193,34 @@ static bool count_call(struct gt_pipeline *pipeline, const struct gt_event_call 
 	return true;
 }
 
-void gt_pipeline_put(struct gt_pipeline *pipeline, const struct gt_event *event, size_t size)
+static void put_checked(struct gt_pipeline *pipeline, const struct gt_event *event)
 {
-	if (gt_event_check(event, size)) {
-		pipeline->malformed++;
-		return;
-	}
 	if ((event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry) &&
 	    !count_call(pipeline, (const void *)event))
 		return;
 	put_event(pipeline, event);
+}
+
+void gt_pipeline_put(struct gt_pipeline *pipeline, const struct gt_event *event, size_t size)
+{
+	if (gt_event_check(event, size))
+		pipeline->malformed++;
+	else if (!pipeline->reorder || gt_reorder_put(pipeline->reorder, event))
+		put_checked(pipeline, event);
+}
+
+void gt_pipeline_release(struct gt_pipeline *pipeline, uint64_t until)
+{
+	const struct gt_event *event;
+
+	if (!pipeline->reorder)
+		return;
+	if (!until)
+		until = gt_reorder_latest(pipeline->reorder);
+	if (until != UINT64_MAX)
+		until = until > GT_REORDER_NS ? until - GT_REORDER_NS : 0;
+	while ((event = gt_reorder_next(pipeline->reorder, until)))
+		put_checked(pipeline, event);
 }
 
 void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts)
@@ -204,6 +239,7 @@ void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *co
 	};
 
 	gt_pipeline_drain(pipeline);
+	gt_pipeline_release(pipeline, UINT64_MAX);
 	account.head.time = gt_clock_monotonic();
 	account.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
 			      gt_enrich_lost(pipeline->enrich);

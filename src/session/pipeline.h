@@ -37,6 +37,18 @@ void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *c
 void gt_pipeline_drain(struct gt_pipeline *pipeline);
 /* Put a record of the ring, of `size` bytes, into the stream. */
 void gt_pipeline_put(struct gt_pipeline *pipeline, const struct gt_event *event, size_t size);
+/*
+ * Pass events of the ring and of layer sources on in the order of their times from now on: they
+ * wait until gt_pipeline_release. 0 or -ENOMEM.
+ */
+int gt_pipeline_sort(struct gt_pipeline *pipeline);
+/* How much later than its time an event may be written to the ring and be sorted. */
+#define GT_REORDER_NS 20000000ull
+/*
+ * All events that were written up to a time have been put: pass those on that are older than that
+ * by GT_REORDER_NS. UINT64_MAX: all; 0: up to the latest one, since more wait.
+ */
+void gt_pipeline_release(struct gt_pipeline *pipeline, uint64_t until);
 /* Drain, then put the account: the counts of the sources and those of the pipeline. */
 void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts);
 

@@ -96,6 +96,16 @@ events() {
 	[ "$(events out.json off_cpu | wc -l)" -ge 1 ]
 }
 
+@test "calls and events of layers are one stream in the order of time" {
+	gputap trace --gpu soft -e all --json -o out.json -- "$build/examples/vectoradd"
+	expect_status 0
+	run -0 jq -s 'map(select(.schema == "gputap.call.1" or .schema == "gputap.event.1")
+		| .time + (.duration // 0)) | length > 50 and . == sort' out.json
+	[ "$output" = true ]
+	run -0 jq -s 'map(.source // .schema) | unique | length >= 4' out.json
+	[ "$output" = true ]
+}
+
 @test "doctor has a row for each layer source" {
 	gputap doctor --json
 	run -0 jq -e '.examinations | any(.name == "source sched" and .verdict == "ok")' <<<"$output"
