@@ -212,6 +212,41 @@ enum gt_syscall_state {
 	GT_SYSCALL_ENDED = 2,      /* its thread ended in it: exit_group, or it was killed */
 };
 
+/* Functions of NVIDIA's driver: FUNCTION(identifier). struct gt_event_nvidia_call.function */
+#define GT_NVIDIA_FUNCTIONS(FUNCTION)                                                              \
+	FUNCTION(open)                                                                             \
+	FUNCTION(close)                                                                            \
+	FUNCTION(mmap)                                                                             \
+	FUNCTION(fault)                                                                            \
+	FUNCTION(p2p_get_pages)                                                                    \
+	FUNCTION(p2p_dma_map_pages)                                                                \
+	FUNCTION(suspend)                                                                          \
+	FUNCTION(resume)                                                                           \
+	FUNCTION(ioctl)                                                                            \
+	FUNCTION(uvm_ioctl)                                                                        \
+	FUNCTION(isr)                                                                              \
+	FUNCTION(isr_msix)                                                                         \
+	FUNCTION(isr_bottom_half)                                                                  \
+	FUNCTION(vma_open)                                                                         \
+	FUNCTION(vma_release)                                                                      \
+	FUNCTION(poll)
+
+enum gt_nvidia_function {
+#define GT_NVIDIA_FUNCTION(identifier) GT_NVIDIA_##identifier,
+	GT_NVIDIA_FUNCTIONS(GT_NVIDIA_FUNCTION)
+#undef GT_NVIDIA_FUNCTION
+		GT_NVIDIA_FUNCTION_COUNT
+};
+
+#define GT_NVIDIA_UNKNOWN (~0u) /* a minor number or a peer that is not known */
+
+/* struct gt_event_nvlink_call.function */
+enum gt_nvlink_function {
+	GT_NVLINK_STRCPY,
+	GT_NVLINK_MEMCPY,
+	GT_NVLINK_MEMSET,
+};
+
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528

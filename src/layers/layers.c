@@ -17,6 +17,8 @@ static const struct gt_layer_kinds *const sources[] = {
 	&gt_layer_drm,
 	&gt_layer_drivers,
 	&gt_layer_pcie,
+	&gt_layer_nvidia,
+	&gt_layer_nvlink,
 	&gt_layer_vblank,
 	&gt_layer_syscall,
 };

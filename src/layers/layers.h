@@ -71,3 +71,5 @@ extern const struct gt_layer_kinds gt_layer_drivers; /* i915, xe, amdgpu */
 extern const struct gt_layer_kinds gt_layer_pcie;
 extern const struct gt_layer_kinds gt_layer_vblank;
 extern const struct gt_layer_kinds gt_layer_syscall;
+extern const struct gt_layer_kinds gt_layer_nvidia;
+extern const struct gt_layer_kinds gt_layer_nvlink;

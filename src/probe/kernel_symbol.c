@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -23,29 +24,54 @@ static bool is_whole_function(const char *suffix)
 	return false;
 }
 
-int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size)
+/* The name in a line "ffffffff81000000 T name\t[module]" of a function; NULL: it is none. */
+static char *function_of(char *line)
 {
-	size_t length = strlen(function);
+	char *type = strchr(line, ' ');
+
+	if (!type || !type[1] || type[2] != ' ' || !strchr("tTwW", type[1]))
+		return NULL;
+	type[3 + strcspn(type + 3, "\t \n")] = '\0';
+	return type + 3;
+}
+
+/* The exact name is preferred to one with a suffix. */
+static int take_symbol(const char *const *functions, size_t count, const char *symbol, char **names)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t length = functions[i] ? strlen(functions[i]) : 0;
+		char *copy;
+
+		if (!length || strncmp(symbol, functions[i], length) ||
+		    !is_whole_function(symbol + length) || (names[i] && symbol[length]))
+			continue;
+		copy = strdup(symbol);
+		if (!copy)
+			return -ENOMEM;
+		free(names[i]);
+		names[i] = copy;
+	}
+	return 0;
+}
+
+int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
 	gt_autofree char *line = NULL;
 	size_t capacity = 0;
-	int result = -ENOENT;
-	FILE *symbols = fopen("/proc/kallsyms", "re");
+	int error = 0;
 
+	memset(ret_names, 0, count * sizeof(*ret_names));
 	if (!symbols)
 		return -errno;
-	/* "ffffffff81000000 T name [module]" */
-	while (result && getline(&line, &capacity, symbols) > 0) {
-		char type, name[256];
+	while (!error && getline(&line, &capacity, symbols) > 0) {
+		const char *symbol = function_of(line);
 
-		if (sscanf(line, "%*s %c %255s", &type, name) != 2 || !strchr("tTwW", type) ||
-		    strncmp(name, function, length) || !is_whole_function(name + length) ||
-		    strlen(name) >= size)
-			continue;
-		strcpy(ret_name, name);
-		result = 0;
+		if (symbol)
+			error = take_symbol(functions, count, symbol, ret_names);
 	}
 	fclose(symbols);
-	return result;
+	return error;
 }
 
 bool gt_kernel_symbol_exists(const char *wanted)

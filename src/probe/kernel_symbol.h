@@ -6,11 +6,13 @@
 #include <stddef.h>
 
 /*
- * Find a function in /proc/kallsyms: of this name, or of this name with a suffix that a compiler
- * adds to a function with the same beginning (".isra.0", ".constprop.0"). ret_name gets the name as
- * the kernel has it. 0, -ENOENT, or the error of reading.
+ * Find functions in /proc/kallsyms, in one pass: of this name, or of this name with a suffix that a
+ * compiler adds to a function with the same beginning (".isra.0", ".constprop.0"). ret_names, of
+ * `count`, get the names as the kernel has them, to be freed; NULL: there is none, or the entry of
+ * `functions` is NULL. 0, or the error of reading.
  */
 int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size);
 
 /* Whether /proc/kallsyms has a symbol of any type: variables only with CONFIG_KALLSYMS_ALL. */
 bool gt_kernel_symbol_exists(const char *name);
+int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names);

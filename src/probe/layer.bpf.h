@@ -63,6 +63,18 @@ struct {
 			__sync_fetch_and_add(&counts_here->what, 1);                               \
 	} while (0)
 
+/* By the order in the source's struct gt_layer.sampled: 0 (none) to GT_SAMPLE_ALL. */
+const volatile __u64 sample_rates[GT_MAX_SAMPLED];
+
+/* Whether an event of a kind is to be recorded; if not, it is counted. */
+__attribute__((unused)) static __always_inline bool is_sampled(__u32 kind)
+{
+	if (bpf_get_prandom_u32() < sample_rates[kind])
+		return true;
+	COUNT_EVENTS(unsampled);
+	return false;
+}
+
 /* Emit the name of the thread's process, once; again if the ring was full. */
 static __noinline void name_layer_process(struct layer_thread *thread, struct task_struct *task)
 {

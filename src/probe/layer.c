@@ -17,16 +17,16 @@
 #include "probe/load.h"
 #include "probe/module_events.h"
 
-#define MAX_SYMBOL 256
-
 struct gt_layer_state {
 	const struct gt_layer *layer;
 	const struct gt_host *host; /* NULL: it is only checked what works here */
 	struct bpf_object *object;
 	struct hook_state {
 		struct bpf_link *link;
-		int error; /* why there is no link */
+		int error;    /* why there is no link */
+		char *symbol; /* while hooks are attached: the function's name in the kernel */
 	} * hooks;
+	bool has_symbols;              /* they were looked up */
 	struct gt_layer_counts before; /* the counts of objects that were replaced */
 	int module_events;
 	struct {
@@ -66,6 +66,21 @@ static bool is_loadable(const struct gt_hook *hook, bool exits)
 	       has_typed_point(hook);
 }
 
+static int set_sample_rates(const struct gt_layer *layer, const struct gt_host *host,
+			    struct bpf_object *object, struct gt_diag *diag)
+{
+	uint64_t rates[GT_MAX_SAMPLED] = {0};
+
+	if (!layer->sampled_count)
+		return 0;
+	for (size_t i = 0; i < layer->sampled_count; i++) {
+		double rate = gt_sample_rate(&host->options->sample, &layer->sampled[i]);
+
+		rates[i] = (uint64_t)(rate * (double)GT_SAMPLE_ALL + 0.5);
+	}
+	return gt_load_set_constant(object, "sample_rates", rates, sizeof(rates), diag);
+}
+
 static int configure_object(struct gt_layer_state *state, bool exits, struct gt_diag *diag)
 {
 	const struct gt_layer *layer = state->layer;
@@ -92,6 +107,8 @@ static int configure_object(struct gt_layer_state *state, bool exits, struct gt_
 		error = gt_load_shared_maps(bpf_object__find_map_by_name(object, "events"),
 					    bpf_object__find_map_by_name(object, "processes"), host,
 					    diag);
+	if (!error)
+		error = set_sample_rates(layer, host, object, diag);
 	if (!error && layer->prepare)
 		error = layer->prepare(host, object, diag);
 	return error;
@@ -128,14 +145,50 @@ static int load(struct gt_layer_state *state, struct gt_diag *diag)
 
 /* ---- attaching ---------------------------------------------------------------------------- */
 
-static struct bpf_link *attach_function(struct bpf_program *program, const struct gt_hook *hook)
+static bool is_of_function(const struct gt_hook *hook)
 {
-	char symbol[MAX_SYMBOL];
-	int error = gt_kernel_symbol_find(hook->point, symbol, sizeof(symbol));
+	return hook->kind == GT_HOOK_ENTRY || hook->kind == GT_HOOK_RETURN;
+}
 
-	if (!error)
-		return bpf_program__attach_kprobe(program, hook->kind == GT_HOOK_RETURN, symbol);
-	errno = -error;
+/* All at once: the kernel takes long to list its symbols. */
+static int find_symbols(struct gt_layer_state *state)
+{
+	size_t count = state->layer->hook_count;
+	gt_autofree const char **functions = calloc(count, sizeof(*functions));
+	gt_autofree char **symbols = calloc(count, sizeof(*symbols));
+	int error;
+
+	if (!functions || !symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (is_of_function(&state->layer->hooks[i]) && !state->hooks[i].link)
+			functions[i] = state->layer->hooks[i].point;
+	error = gt_kernel_symbols_find(functions, count, symbols);
+	for (size_t i = 0; i < count; i++)
+		state->hooks[i].symbol = symbols[i];
+	state->has_symbols = !error;
+	return error;
+}
+
+static void forget_symbols(struct gt_layer_state *state)
+{
+	state->has_symbols = false;
+	for (size_t i = 0; i < state->layer->hook_count; i++) {
+		free(state->hooks[i].symbol);
+		state->hooks[i].symbol = NULL;
+	}
+}
+
+static struct bpf_link *attach_function(struct gt_layer_state *state, struct bpf_program *program,
+					size_t index)
+{
+	const struct gt_hook *hook = &state->layer->hooks[index];
+	int error = state->has_symbols ? 0 : find_symbols(state);
+
+	if (!error && state->hooks[index].symbol)
+		return bpf_program__attach_kprobe(program, hook->kind == GT_HOOK_RETURN,
+						  state->hooks[index].symbol);
+	errno = error ? -error : ENOENT;
 	return NULL;
 }
 
@@ -166,8 +219,8 @@ static void attach_hook(struct gt_layer_state *state, size_t index)
 		at->link = bpf_program__attach_raw_tracepoint(program, hook->point);
 	else if (hook->kind == GT_HOOK_TRACE_EVENT)
 		at->link = attach_trace_event(program, hook);
-	else if (hook->kind == GT_HOOK_ENTRY || hook->kind == GT_HOOK_RETURN)
-		at->link = attach_function(program, hook);
+	else if (is_of_function(hook))
+		at->link = attach_function(state, program, index);
 	else
 		at->link = bpf_program__attach_trace(program);
 	if (!at->link && !at->error)
@@ -196,6 +249,7 @@ static void attach_hooks(struct gt_layer_state *state)
 	for (size_t i = 0; i < state->layer->hook_count; i++)
 		if (!is_superseded(state, &state->layer->hooks[i]))
 			attach_hook(state, i);
+	forget_symbols(state);
 }
 
 /* Whether what a hook shows is missing: neither it nor a fallback is attached. */
@@ -501,7 +555,8 @@ void gt_layer_poll(void *opaque)
 	struct gt_layer_state *state = opaque;
 
 	if (state->extra.data)
-		state->extra.emitted += state->layer->extra->poll(state->extra.data);
+		state->extra.emitted +=
+			state->layer->extra->poll(state->extra.data, state->object, false);
 	if (state->module_events < 0 || state->detached ||
 	    !gt_module_events_read(state->module_events))
 		return;
@@ -517,6 +572,9 @@ void gt_layer_collect(void *opaque)
 	struct gt_event_totals *event = (void *)gt_event_new(GT_EVENT_totals, state->layer->name,
 							     strlen(state->layer->name));
 
+	if (state->extra.data && state->detached)
+		state->extra.emitted +=
+			state->layer->extra->poll(state->extra.data, state->object, true);
 	if (event) {
 		event->head.time = gt_clock_monotonic();
 		event->recorded = sums.recorded + state->extra.emitted;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/diag.h"
+#include "probe/sample.h"
 #include "probe/source.h"
 
 struct bpf_object;
@@ -50,7 +51,8 @@ struct gt_layer_extra {
 	 */
 	int (*open)(const struct gt_host *host, void **ret_data, int *ret_fd,
 		    uint64_t *ret_emitted);
-	uint64_t (*poll)(void *data); /* the number of events that it emitted */
+	/* Return the number of events that it emitted. `final`: it is the last call. */
+	uint64_t (*poll)(void *data, struct bpf_object *object, bool final);
 	void (*close)(void *data);
 };
 
@@ -69,6 +71,10 @@ struct gt_layer {
 	 * be NULL. */
 	void (*finish)(const struct gt_host *host, struct bpf_object *object);
 	const struct gt_layer_extra *extra; /* NULL: none */
+	/* Events that is_sampled() of the BPF programs selects, by their order here; see --sample.
+	 */
+	const struct gt_sampled *sampled;
+	size_t sampled_count; /* at most GT_MAX_SAMPLED */
 };
 
 /* The functions of a struct gt_source; `state` is a struct gt_layer_state. */
@@ -84,10 +90,10 @@ void gt_layer_close(void *state);
 
 /*
  * Define gt_source_NAME of NAME_layer, a struct gt_layer. `text` is the summary, `requirement` what
- * it needs of the kernel, beside BTF and the privileges.
+ * it needs of the kernel, beside BTF and the privileges; further fields may follow.
  */
 /* clang-format off */
-#define GT_DEFINE_LAYER_SOURCE(identifier, text, requirement)                                      \
+#define GT_DEFINE_LAYER_SOURCE(identifier, text, requirement, ...)                                 \
 	static int identifier##_check(struct gt_diag *diag)                                        \
 	{                                                                                          \
 		return gt_layer_check(&identifier##_layer, diag);                                  \
@@ -110,5 +116,6 @@ void gt_layer_close(void *state);
 		.collect = gt_layer_collect,                                                       \
 		.count = gt_layer_count,                                                           \
 		.close = gt_layer_close,                                                           \
+		__VA_ARGS__                                                                        \
 	}
 /* clang-format on */

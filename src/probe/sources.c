@@ -22,6 +22,8 @@ static const struct gt_source *const sources[] = {
 	&gt_source_amdgpu,
 	&gt_source_vblank,
 	&gt_source_pcie,
+	&gt_source_nvidia,
+	&gt_source_nvlink,
 	&gt_source_syscall,
 };
 /* clang-format on */

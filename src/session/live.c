@@ -15,6 +15,7 @@
 #include "probe/api/gaps.h"
 #include "probe/load.h"
 #include "probe/python/python.h"
+#include "probe/sample.h"
 #include "probe/target.h"
 #include "session/command.h"
 #include "session/companion.h"
@@ -277,8 +278,11 @@ static int open_all_sources(struct gt_live *live)
 
 	for (size_t i = 0; i < count; i++) {
 		struct gt_diag diag = {0};
-		int error = open_source(live, sources[i]->name, &diag);
+		int error;
 
+		if (sources[i]->on_request)
+			continue;
+		error = open_source(live, sources[i]->name, &diag);
 		if (error == -ENOMEM)
 			return error;
 		if (error && live->options->verbose)
@@ -356,7 +360,9 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	if (!live || live->epoll < 0 || !live->pipeline)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
-	error = gt_filter_make(options, &live->host.filter, diag);
+	error = gt_sample_check(&options->sample, diag);
+	if (!error)
+		error = gt_filter_make(options, &live->host.filter, diag);
 	if (!error)
 		error = prepare_condition(live, diag);
 	if (!error)

@@ -279,7 +279,7 @@ static int limits_open(const struct gt_host *host, void **ret_data, int *ret_fd,
 	return 0;
 }
 
-static uint64_t limits_poll(void *opaque)
+static uint64_t limits_poll(void *opaque, struct bpf_object *object, bool final)
 {
 	struct cgroup_limits *limits = opaque;
 	uint64_t expirations;

@@ -174,7 +174,7 @@ static int links_open(const struct gt_host *host, void **ret_data, int *ret_fd,
 	return 0;
 }
 
-static uint64_t links_poll(void *opaque)
+static uint64_t links_poll(void *opaque, struct bpf_object *object, bool final)
 {
 	struct pcie_links *links = opaque;
 	uint64_t expirations, emitted = 0;

@@ -3,6 +3,7 @@
 #include "probe/layer.bpf.h"
 
 #include "probe/api/registers.bpf.h"
+#include "probe/pcie/domain.bpf.h"
 #include "probe/pcie/functions.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -25,24 +26,10 @@ struct {
 	__type(value, struct config_entry);
 } config_entries SEC(".maps");
 
-/* pci_domain_nr() */
-static __always_inline __u32 domain_of(struct pci_bus *bus)
-{
-	if (bpf_core_field_exists(bus->domain_nr))
-		return BPF_CORE_READ(bus, domain_nr);
-#ifdef __TARGET_ARCH_x86
-	struct pci_sysdata *sysdata = BPF_CORE_READ(bus, sysdata);
-
-	return BPF_CORE_READ(sysdata, domain);
-#else
-	return 0;
-#endif
-}
-
 static __always_inline void fill_device(struct gt_event_pci_config *event, struct pci_bus *bus,
 					__u32 device_function)
 {
-	event->domain = domain_of(bus);
+	event->domain = pci_domain(bus);
 	event->bus = BPF_CORE_READ(bus, number);
 	event->device_function = device_function;
 }

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The sources "nvidia" and "nvlink", against what the functions of the module in tests/guest/modules recorded.
+
+load ../cli/helper
+load guest
+
+setup() {
+	need_probes
+	need_modules nvidia nvidia-uvm
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# trace OPTION… -- COMMAND: to out.json, with the ledger in ledger.json.
+trace_calls() {
+	gputap trace -e nvidia --json -o out.json "$@"
+	expect_status 0
+	"$fire" ledger >ledger.json
+}
+
+# expect FILTER: a question about the events ($events) and the ledger ($ledger) whose answer is true.
+expect() {
+	jq -n --exit-status --slurpfile lines out.json --slurpfile file ledger.json \
+		"(\$lines | map(select(.source == \"nvidia\" and .schema == \"gputap.event.1\"))) as \$events |
+		\$file[0] as \$ledger | $1" >/dev/null ||
+		fail "not true: $1: $(cat out.json ledger.json)"
+}
+
+@test "each call is shown with its arguments and its process, within the time that it took" {
+	trace_calls --sample ioctl=100% -- "$fire" cuda 3
+	expect '[$events[] | select(.name == "open" or .name == "close") | [.name, .minor]] ==
+		[["open", "255"], ["close", "255"], ["open", "0"], ["close", "0"]]'
+	expect '[$events[] | select(.name == "mmap") | [.offset, .length]] ==
+		[$ledger.nvidia[] | select(.function == "nvidia_mmap") | [.values[1], .values[2]]]'
+	expect '[$events[] | select(.name == "fault") | .address] | length == 3'
+	expect '[$events[] | select(.name == "ioctl") | .command_name] | length == 6 and
+		all(. == "NV_ESC_RM_CONTROL NV2080_CTRL_CMD_GPU_GET_NAME_STRING")'
+	expect '[$events[] | select(.name == "uvm_ioctl") | .command_name] ==
+		["UVM_INITIALIZE", "UVM_INITIALIZE", "UVM_INITIALIZE"]'
+	expect '[$events[] | select(.name == "ioctl") | [.pid, .tid, .time, .time + .duration]] as $calls |
+		[$ledger.nvidia[] | select(.function == "nvidia_unlocked_ioctl")] | to_entries |
+		all($calls[.key] as $call | .value.pid == $call[0] and .value.tid == $call[1] and
+			.value.time[0] >= $call[2] and .value.time[1] <= $call[3])'
+}
+
+@test "ioctls are sampled, all are counted, and the two parts add up" {
+	trace_calls --sample ioctl=20% -- "$fire" cuda 500
+	expect '[$events[] | select(.name == "ioctl_total" or .name == "uvm_ioctl_total") | .count] | add == 1500'
+	expect '[$events[] | select(.name == "ioctl_total") | .durations[].count] | add == 1000'
+	expect '[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length as $shown |
+		$lines | map(select(.schema == "gputap.totals.1"))[0].unsampled + $shown == 1500 and
+			$shown > 150 and $shown < 600'
+	trace_calls --sample ioctl=0% -- "$fire" cuda 50
+	expect '[$events[] | select(.name == "ioctl")] | length == 0'
+}
+
+@test "without --sample, ioctls are counted and one in a hundred is shown" {
+	trace_calls -- "$fire" cuda 1000
+	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 2000'
+	expect '[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length < 150'
+}
+
+@test "peer-to-peer memory has its address, its length and its entries" {
+	trace_calls -- "$fire" nvidia 'p2p 65536 200000'
+	expect '[$events[] | select(.name == "p2p_get_pages") | [.address, .length, .entries, .result]] ==
+		[["0x10000", 200000, 4, 0]]'
+	expect '[$events[] | select(.name == "p2p_dma_map_pages") | [.length, .entries, .peer]] ==
+		[[262144, 4, "0000:00:00.0"]]'
+	trace_calls -- sh -c "$fire nvidia 'p2p 1 2' || :"
+	expect '[$events[] | select(.name == "p2p_get_pages") | [.result, .entries]] == [[-22, 0]]'
+}
+
+@test "suspend and resume have their durations, though a compiler renamed one of them" {
+	trace_calls -- sh -c "$fire nvidia suspend; $fire nvidia resume"
+	expect '[$events[] | select(.name == "suspend") | .duration] | length == 1 and .[0] >= 200000'
+	expect '[$events[] | select(.name == "resume") | .duration] | length == 1 and .[0] >= 300000'
+}
+
+@test "the latency from the interrupt to the bottom half is kept by device" {
+	trace_calls -- sh -c "$fire nvidia 'isr 5'; $fire nvidia 'msix 4'"
+	expect '[$events[] | select(.name == "isr_bottom_half_total") | [.command, .count]] | sort ==
+		[["0x2a", 5], ["0x2b", 4]]'
+	expect '[$events[] | select(.name == "isr_msix_total") | .count] | add == 4'
+	expect '[$events[] | select(.name == "isr_total") | .count] | add == 5'
+	expect '[$events[] | select(.name == "isr_bottom_half_total")] | all(.total >= .longest and .longest > 0)'
+}
+
+@test "an Xid has its meaning, and the process of its message with its last ioctls" {
+	trace_calls --sample ioctl=0% -- "$fire" nvidia 'xid 79 GPU is gone'
+	expect '[$events[] | select(.name == "xid") | [.code, .meaning, .message, .address, .from_log]] ==
+		[[79, "GPU has fallen off the bus", "GPU is gone", "0000:00:00.0", 0]]'
+	# A program that has the device open, and reports an error with its own process id.
+	cat >own.py <<-'END'
+		import fcntl, os
+		device = os.open("/dev/nvidiactl", os.O_RDWR)
+		for number in range(10):
+		    try:
+		        fcntl.ioctl(device, 0xc020462a, bytes(8) + (0x20800110 + number).to_bytes(4, "little") + bytes(20))
+		    except OSError:
+		        pass
+		with open("/sys/kernel/debug/nvidia/do", "w") as do:
+		    do.write(f"xid 31 pid={os.getpid()}, name=python3, Ch 00000008")
+	END
+	trace_calls --sample ioctl=0% -- python3 own.py
+	expect '[$events[] | select(.name == "xid")][0] | .process == "python3" and .code == 31 and
+		.meaning == "GPU memory page fault"'
+	expect '[$events[] | select(.name == "recent_ioctls")][0].ioctls |
+		map(.control) == [range(2; 10) | "0x2080011\(.)"]'
+}
+
+@test "an Xid that is in the kernel's log alone is shown once" {
+	trace_calls -- sh -c "$fire nvidia 'xid-log 74 only logged'; $fire nvidia 'xid 13 both'; sleep 0.5"
+	expect '[$events[] | select(.name == "xid") | [.code, .message, .from_log]] | sort ==
+		[[13, "both", 0], [74, "only logged", 1]]'
+}
+
+@test "the module can be loaded while it is traced" {
+	rmmod nvidia_uvm nvidia
+	probes=/sys/kernel/debug/kprobes/list
+	trace_calls --sample ioctl=100% -- sh -c "modprobe nvidia; modprobe nvidia-uvm
+		until grep -q nvidia_poll $probes && [ \$(grep -c uvm_unlocked_ioctl_entry $probes) = 2 ]; do
+			sleep 0.1
+		done
+		$fire cuda 2"
+	expect '[$events[] | select(.name == "ioctl")] | length == 4'
+	expect '[$events[] | select(.name == "uvm_ioctl")] | length == 2'
+	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 4'
+}
+
+@test "calls of processes that are not traced are not counted" {
+	"$fire" cuda 20 &
+	trace_calls --sample ioctl=100% --comm other -- "$fire" cuda 2
+	wait
+	expect '[$events[] | select(.pid != 0)] == []'
+}
+
+@test "an invalid name or rate for --sample is an error" {
+	gputap trace -e nvidia --sample other=1% -- true
+	expect_status 2
+	expect_error "gputap: invalid name 'other' for --sample (one of: ioctl)"
+	gputap trace -e nvidia --sample ioctl=often -- true
+	expect_error "gputap: invalid rate 'often' for --sample ioctl (a percentage such as 1% or 0.1%)"
+	gputap trace -e nvidia --sample ioctl=101% -- true
+	expect_error "gputap: invalid rate '101%' for --sample ioctl (a percentage such as 1% or 0.1%)"
+}
+
+@test "nvlink shows the driver's copies in memory, and -e all does not" {
+	gputap trace -e nvlink --json -o out.json -- sh -c \
+		"$fire nvidia 'strcpy 5'; $fire nvidia 'memcpy 100'; $fire nvidia 'memset 10'"
+	expect_status 0
+	"$fire" ledger >ledger.json
+	jq -n --exit-status --slurpfile lines out.json --slurpfile file ledger.json '
+		[$lines[] | select(.source == "nvlink" and .name) | [.name, .size, .pid]] ==
+		[$file[0].nvidia[] | select(.function | startswith("nvlink_")) |
+			[(.function | ltrimstr("nvlink_")),
+			 .values[2] + (if .function == "nvlink_strcpy" then 1 else 0 end), .pid]]' ||
+		fail "$(cat out.json ledger.json)"
+	run -0 jq -s 'any(.name == "memset" and .value == 0 and .destination == .result)' out.json
+	[ "$output" = true ]
+	gputap trace -e all --json -o out.json -- "$fire" nvidia 'memcpy 100'
+	! grep -q '"source":"nvlink"' out.json
+}
