@@ -8,6 +8,7 @@
 #include "report/report.h"
 
 extern const struct gt_report gt_report_calls;        /* API calls by function */
+extern const struct gt_report gt_report_nvidia;       /* NVIDIA's driver */
 extern const struct gt_report gt_report_layer_events; /* of any layer source */
 
 extern const struct gt_report gt_report_fence;

@@ -159,3 +159,28 @@ expect() {
 	gputap trace -e all --json -o out.json -- "$fire" nvidia 'memcpy 100'
 	! grep -q '"source":"nvlink"' out.json
 }
+
+@test "stat has totals by function, command, process, minor number and interrupt" {
+	gputap stat -e nvidia --json -o stat.json -- sh -c "
+		sleep 60 4</dev/nvidia1 >/dev/null 2>&1 3>&- &
+		until ls -l /proc/\$!/fd | grep -q nvidia1; do sleep 0.1; done
+		$fire cuda 30; $fire nvidia 'isr 5'; $fire nvidia 'xid 79 gone'"
+	"$fire" ledger >ledger.json
+	jq -n --exit-status --slurpfile stat stat.json --slurpfile file ledger.json '
+		($stat[0].sources[] | select(.source == "nvidia")) as $nvidia |
+		($nvidia.functions | map({(.name): .count}) | add) as $counts |
+		$counts.ioctl == 60 and $counts.uvm_ioctl == 30 and $counts.poll == 2 and $counts.mmap == 1 and
+		$counts.fault == 3 and $counts.vma_open == 1 and $counts.vma_release == 1 and
+		([$nvidia.ioctls[] | [.name, .count]] == [
+			["NV_ESC_RM_CONTROL NV2080_CTRL_CMD_GPU_GET_NAME_STRING", 60], ["UVM_INITIALIZE", 30]]) and
+		([$nvidia.minors[] | [.minor, .count]] | sort == [[0, 1], [1, 1], [255, 1]]) and
+		([$nvidia.interrupts[] | [.irq, .count]] | sort == [[42, 3], [43, 2]]) and
+		([$nvidia.xids[] | [.code, .count]] == [[79, 1]]) and
+		($nvidia.processes | any(.held_open == 1 and .opens == 1)) and
+		($nvidia.processes | any(.ioctls == 60 and .opens == 2 and .closes == 2 and .polls == 2))' ||
+		fail "$(cat stat.json ledger.json)"
+	gputap stat -e nvidia -o table -- "$fire" cuda 30
+	grep -qE '^ioctl +60 ' table
+	grep -qE '^NV_ESC_RM_CONTROL NV2080_CTRL_CMD_GPU_GET_NAME_STRING +60 ' table
+	grep -qE '^[0-9]+ fire +2 +2 +60 +30 +1 +3 +2 ' table
+}
