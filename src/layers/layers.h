@@ -48,6 +48,9 @@ struct gt_layer_kinds {
 
 /* The row of a kind of event; NULL: it is not an event of a layer source. */
 const struct gt_layer_kind *gt_layer_kind(unsigned kind);
+/* Why a thread left its CPU, by the task state of an `off_cpu` event: "sleeping", "preempted". */
+const char *gt_layer_task_state(uint32_t state);
+
 /* The name of an event: "wait_end". */
 const char *gt_layer_event_name(const struct gt_layer_kind *row, const struct gt_event *event);
 /* Add the details of a text line. `event` is a checked record of this kind. */

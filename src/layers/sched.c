@@ -7,15 +7,18 @@
 static const char *const states[] = {"sleeping", "uninterruptible", "stopped", "traced",
 				     "dead",     "zombie",          "parked"};
 
+const char *gt_layer_task_state(uint32_t state)
+{
+	for (size_t bit = 0; bit < gt_countof(states); bit++)
+		if (state >> bit & 1)
+			return states[bit];
+	return state ? "other" : "preempted";
+}
+
 static void put_state(struct gt_strbuf *text, const struct gt_names *names,
 		      const struct gt_event *event, uint64_t value)
 {
-	for (size_t bit = 0; bit < gt_countof(states); bit++)
-		if (value >> bit & 1) {
-			gt_strbuf_puts(text, states[bit]);
-			return;
-		}
-	gt_strbuf_puts(text, value ? "other" : "preempted");
+	gt_strbuf_puts(text, gt_layer_task_state((uint32_t)value));
 }
 
 static void put_waker(struct gt_strbuf *text, const struct gt_names *names,

@@ -16,8 +16,8 @@ static const struct {
 	const char *source;
 	const struct gt_report *report;
 } reports[] = {
-	{CALLS, &gt_report_calls}, {"nvidia", &gt_report_nvidia}, {"fence", &gt_report_fence},
-	{"drm", &gt_report_drm},   {"vblank", &gt_report_vblank},
+	{CALLS, &gt_report_calls},   {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
+	{"fence", &gt_report_fence}, {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
 };
 
 /* The summary of one source. */

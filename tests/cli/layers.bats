@@ -67,16 +67,26 @@ events() {
 	! grep -q '\[SCHED\]' <<<"$output"
 }
 
-@test "stat summarizes events, their durations and processes" {
+@test "stat shows by thread why it did not run, its waits for a CPU, and who woke it" {
 	gputap stat -e sched -o table -- sh -c 'sleep 0.2; :'
 	expect_status 0
-	grep -qE '^off_cpu +[0-9]+ +[0-9.]+/s' table
-	grep -qE '^[0-9]+ sleep +[0-9]+ +[0-9.]+ ms' table
+	grep -qE '^PROCESS +THREAD +OFF CPU +COUNT' table
+	grep -qE '^[0-9]+ sleep +[0-9]+ +sleeping +[0-9]+ +[0-9.]+ ms' table
+	grep -qE '^PROCESS +THREAD +RUN QUEUE AFTER' table
 	gputap stat -e sched --json -o stat.json -- sh -c 'sleep 0.2; :'
-	run -0 jq -e '.sources[0] | .source == "sched" and .events[0].name == "off_cpu" and
-		.events[0].duration.max >= 200000000 and
+	run -0 jq -e '.sources[0] | .source == "sched" and
+		(.waits | any(.process == "sleep" and .state == "sleeping" and .duration.max >= 200000000)) and
+		(.waits | map(.total) | . == (sort | reverse)) and
+		(.wakers | any(.name == "sleep" and .tid == .pid))' stat.json
+	run -0 jq -e '(.sources[0].waits | map(.duration.count) | add) == .totals[0].recorded' stat.json
+}
+
+@test "stat shows events, their rates and durations, and the processes of a source without a view of its own" {
+	gputap stat -e fault --json -o stat.json -- sh -c 'sleep 0.1; :'
+	expect_status 0
+	run -0 jq -e '.sources[0] | (.events | map(.count) | add) > 100 and
 		(.processes | any(.process == "sleep"))' stat.json
-	run -0 jq -e '.sources[0].events[0].count == .totals[0].recorded' stat.json
+	run -0 jq -e '(.sources[0].events | map(.count) | add) == .totals[0].recorded' stat.json
 }
 
 @test "stat has the calls by function, as trace -c" {
