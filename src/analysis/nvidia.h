@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls of NVIDIA's driver, added up in several ways from its `nvidia_sums` events; and Xids.
+/* The calls of NVIDIA's driver, added up from its `nvidia_sums` events by what reports need; Xids.
  */
 #pragma once
 

@@ -17,6 +17,7 @@ struct gt_layer_counts {
 	__u64 recovered;
 };
 
-#define GT_MAX_SAMPLED 8           /* kinds of events of one source (probe/sample.h) */
-#define GT_SAMPLE_ALL (1ull << 32) /* of random 32-bit numbers, those below the rate are recorded  \
-				    */
+#define GT_MAX_SAMPLED 8 /* kinds of events of one source (probe/sample.h) */
+#define GT_SAMPLE_ALL                                                                              \
+	(1ull << 32) /* of random 32-bit numbers, those below the rate are recorded                \
+		      */

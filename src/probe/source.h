@@ -71,7 +71,7 @@ struct gt_source {
 	/* The group of API functions that it traces; NULL: none. All such sources are opened as
 	 * one. */
 	const char *group;
-	bool on_request;   /* -e all does not enable it */
+	bool on_request;              /* -e all does not enable it */
 	const struct gt_layer *layer; /* of a layer source (probe/layer.h); NULL: it is none */
 	/* Check whether it can work here: 0, or -Exxx with the reason and advice. */
 	int (*check)(struct gt_diag *diag);

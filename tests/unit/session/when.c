@@ -137,22 +137,21 @@ TEST("the size of an allocation and the stream of a copy are compared")
 	gt_auto(names) struct gt_names *names = gt_names_new();
 	gt_autofree struct gt_event *function =
 		gt_event_new(GT_EVENT_function, "cudaMalloc", strlen("cudaMalloc"));
-	struct {
-		struct gt_event_call call;
-		__u64 words[3];
-	} record = {
-		.call = {.head = {.kind = GT_EVENT_call, .size = sizeof(record)}, .slots = 2},
-		.words = {0x1000, 1 << 20, 0x7f00},
-	};
+	__u64 record[sizeof(struct gt_event_call) / sizeof(__u64) + 3] = {0};
+	struct gt_event_call *call = (void *)record;
 	int row = gt_api_find("cudaMalloc");
 
+	call->head.kind = GT_EVENT_call;
+	call->head.size = sizeof(record);
+	call->slots = 2;
+	memcpy(call->words, (__u64[]){0x1000, 1 << 20, 0x7f00}, 3 * sizeof(__u64));
 	CHECK(row >= 0);
-	record.call.function = ((struct gt_event_function *)function)->number = (__u32)row;
+	call->function = ((struct gt_event_function *)function)->number = (__u32)row;
 	CHECK_INT(gt_names_take(names, function), 0);
 	CHECK_INT(parse("size==1MiB"), 0);
-	CHECK(gt_when_holds(when, names, &record.call));
+	CHECK(gt_when_holds(when, names, call));
 	CHECK_INT(parse("size>1MiB || kernel==x"), 0);
-	CHECK(!gt_when_holds(when, names, &record.call));
+	CHECK(!gt_when_holds(when, names, call));
 }
 
 TEST("quotes keep operators in a value")
