@@ -27,7 +27,7 @@ struct kernel_memory {
 static inline int kernel_memory_find(struct kernel_memory *memory)
 {
 	const struct bpf_insn insns[] = {
-		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		{.code = 0x18, /* BPF_LD | BPF_DW | BPF_IMM */
 		 .dst_reg = BPF_REG_1,
 		 .src_reg = BPF_PSEUDO_MAP_VALUE,
 		 .imm = memory->map},

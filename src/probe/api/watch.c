@@ -16,12 +16,18 @@
 #include "base/vec.h"
 
 #define MAX_RECORD 8192 /* bytes: a path, and what belongs to it */
-#define DATA_PAGES 64   /* a power of two: 256 KiB a CPU */
+/*
+ * Powers of two. 4 MiB for each CPU, since nothing is read while an output is stopped; users
+ * without CAP_IPC_LOCK may lock 512 KiB (kernel.perf_event_mlock_kb) and get 256 KiB.
+ */
+#define DATA_PAGES 1024
+#define FEW_DATA_PAGES 64
 
 struct buffer {
 	int fd;
 	struct perf_event_mmap_page *control;
 	const uint8_t *data;
+	size_t data_size; /* bytes */
 	/* Positions in the ring: forks and executions are taken ahead of mappings. */
 	uint64_t tasks_start, tasks_end, mappings_end;
 	bool counts_lost; /* a read returns the number of dropped records */
@@ -69,6 +75,12 @@ static int open_event(struct perf_event_attr *attributes, int cpu)
 	return syscall(__NR_perf_event_open, attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+static void *map_buffer(const struct gt_watch *watch, const struct buffer *buffer)
+{
+	return mmap(NULL, watch->page_size + buffer->data_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    buffer->fd, 0);
+}
+
 static int open_buffer(struct gt_watch *watch, int cpu)
 {
 	struct perf_event_attr attributes = {
@@ -100,8 +112,12 @@ static int open_buffer(struct gt_watch *watch, int cpu)
 	}
 	if (buffer.fd < 0)
 		return -errno;
-	memory = mmap(NULL, (DATA_PAGES + 1) * watch->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		      buffer.fd, 0);
+	buffer.data_size = DATA_PAGES * watch->page_size;
+	memory = map_buffer(watch, &buffer);
+	if (memory == MAP_FAILED) {
+		buffer.data_size = FEW_DATA_PAGES * watch->page_size;
+		memory = map_buffer(watch, &buffer);
+	}
 	if (memory == MAP_FAILED) {
 		int error = -errno;
 
@@ -145,7 +161,7 @@ void gt_watch_close(struct gt_watch *watch)
 	if (!watch)
 		return;
 	for (size_t i = 0; i < watch->count; i++) {
-		munmap(watch->buffers[i].control, (DATA_PAGES + 1) * watch->page_size);
+		munmap(watch->buffers[i].control, watch->page_size + watch->buffers[i].data_size);
 		close(watch->buffers[i].fd);
 	}
 	if (watch->epoll >= 0)
@@ -277,7 +293,7 @@ static uint64_t take_records(struct gt_watch *watch, const struct buffer *buffer
 			     enum watch_pass pass, uint64_t from, uint64_t to,
 			     const struct gt_watch_handlers *handlers)
 {
-	size_t ring_size = DATA_PAGES * watch->page_size;
+	size_t ring_size = buffer->data_size;
 	union {
 		struct perf_event_header header;
 		uint64_t align;
@@ -305,7 +321,7 @@ static void estimate_lost(struct gt_watch *watch, const struct buffer *buffer)
 {
 	uint64_t used = buffer->mappings_end - buffer->control->data_tail;
 
-	if (!buffer->counts_lost && used + MAX_RECORD > DATA_PAGES * watch->page_size)
+	if (!buffer->counts_lost && used + MAX_RECORD > buffer->data_size)
 		watch->lost++;
 }
 

@@ -31,8 +31,8 @@ static struct made_up_call make_call(const char *name, const __u64 *arguments, s
 
 	call.event.head.kind = GT_EVENT_syscall;
 	call.event.head.size = sizeof(call.event);
-	for (size_t i = 0; i < count; i++)
-		(&call.event.argument0)[i] = arguments[i];
+	memcpy((char *)&call.event + offsetof(struct gt_event_syscall, argument0), arguments,
+	       count * sizeof(*arguments));
 	return call;
 }
 #define CALL_OF(name, ...)                                                                         \

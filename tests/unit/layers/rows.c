@@ -7,14 +7,21 @@
 #include "layers/layers.h"
 #include "tap.h"
 
+/* Without a NUL: a name may fill its room. */
+static void put_name(char *at, const char *name)
+{
+	while (*name)
+		*at++ = *name++;
+}
+
 /* A record with two names in its tail, `size` bytes each. */
 static struct gt_event *new_named(enum gt_event_kind kind, const char *first, const char *second,
 				  size_t size)
 {
 	char tail[128] = "";
 
-	memcpy(tail, first, strlen(first));
-	memcpy(tail + size, second, strlen(second));
+	put_name(tail, first);
+	put_name(tail + size, second);
 	return gt_event_new(kind, tail, 2 * size);
 }
 

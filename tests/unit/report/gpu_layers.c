@@ -56,8 +56,8 @@ static void *new_named(enum gt_event_kind kind, const char *first, const char *s
 {
 	char tail[64] = "";
 
-	memcpy(tail, first, strlen(first));
-	memcpy(tail + 32, second, strlen(second));
+	snprintf(tail, 32, "%s", first);
+	snprintf(tail + 32, 32, "%s", second);
 	return gt_event_new(kind, tail, sizeof(tail));
 }
 
