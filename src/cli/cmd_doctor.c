@@ -229,7 +229,7 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 		int error = sources[i]->check(&diag);
 
 		/* Layers are missing where the kernel has none; calls can be traced then. */
-		enum doctor_verdict verdict = !error ? FINE : sources[i]->layer ? WORSE : BROKEN;
+		enum doctor_verdict verdict = !error ? FINE : sources[i]->group ? BROKEN : WORSE;
 
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
 		print_examination(json, name, verdict,

@@ -8,6 +8,7 @@
 
 /* clang-format off */
 static const struct gt_layer_kinds *const sources[] = {
+	&gt_layer_nvml,
 	&gt_layer_sched,
 	&gt_layer_fault,
 	&gt_layer_block,
@@ -63,6 +64,12 @@ static bool is_tail(const struct gt_event_field *field)
 static bool is_shown(const struct gt_event_field *field)
 {
 	return strncmp(field->name, "reserved", strlen("reserved")) != 0;
+}
+
+static bool is_unknown(const struct gt_layer_kind *row, const struct gt_event_field *field,
+		       uint64_t value)
+{
+	return row->has_unknown && value == UINT64_MAX >> (64 - 8 * field->size);
 }
 
 static const struct gt_layer_field *find_format(const struct gt_layer_kind *row, const char *name)
@@ -126,7 +133,7 @@ static void put_fields(struct gt_strbuf *text, const struct gt_layer_kind *row,
 			begun = text->length;
 			if (format)
 				format->format(text, names, event, value);
-			else
+			else if (!is_unknown(row, field, value))
 				put_value(text, field, value);
 			if (text->length == begun && text->data)
 				text->data[text->length = start] = '\0';
@@ -205,6 +212,8 @@ static void json_fields(struct gt_json *json, const struct gt_layer_kind *row,
 		}
 		if (format)
 			json_formatted(json, format, names, event, field, read_field(at, field));
+		else if (is_unknown(row, field, read_field(at, field)))
+			gt_json_null(json, field->name);
 		else if (is_shown(field))
 			json_field(json, field, read_field(at, field));
 		at += field->size;

@@ -29,6 +29,7 @@ struct gt_layer_kind {
 	const char *(*variant)(const struct gt_event *event);
 	const struct gt_layer_field *fields; /* those with a format of their own */
 	size_t field_count;
+	bool has_unknown; /* a field of which all bits are 1 is not known: not shown, null */
 	/* The details of a text line in place of "name=value …"; NULL: these. */
 	void (*text)(struct gt_strbuf *text, const struct gt_names *names,
 		     const struct gt_event *event);
@@ -63,6 +64,7 @@ void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 		   const struct gt_names *names, const struct gt_event *event);
 
+extern const struct gt_layer_kinds gt_layer_nvml;
 extern const struct gt_layer_kinds gt_layer_sched;
 extern const struct gt_layer_kinds gt_layer_fault;
 extern const struct gt_layer_kinds gt_layer_block;

@@ -103,6 +103,7 @@ extern const struct gt_source gt_source_cudnn;
 extern const struct gt_source gt_source_nccl;
 extern const struct gt_source gt_source_process;
 extern const struct gt_source gt_source_sched;
+extern const struct gt_source gt_source_nvml;
 extern const struct gt_source gt_source_fault;
 extern const struct gt_source gt_source_block;
 extern const struct gt_source gt_source_cgroup;

@@ -24,6 +24,7 @@ static const struct gt_source *const sources[] = {
 	&gt_source_pcie,
 	&gt_source_nvidia,
 	&gt_source_nvlink,
+	&gt_source_nvml,
 	&gt_source_syscall,
 };
 /* clang-format on */
