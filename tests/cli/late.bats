@@ -350,9 +350,21 @@ start_waiting() {
 }
 
 @test "a run in which the kernel has dropped mappings is incomplete" {
+	need_command cc
+	# More records than the buffers of a CPU have room for: 4 MiB.
+	cc -xc -o map-often - <<-'END'
+		#include <fcntl.h>
+		#include <sys/mman.h>
+		int main(void)
+		{
+			int fd = open("/proc/self/exe", O_RDONLY);
+			for (int i = 0; i < 100000; i++)
+				munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), 4096);
+			return 0;
+		}
+	END
 	start_trace --late-libs watch --json -o calls.json -- \
-		sh -c 'while [ ! -e go ]; do sleep 0.05; done; i=0
-			while [ $i -lt 2000 ]; do /bin/true; i=$((i + 1)); done; touch done'
+		sh -c 'while [ ! -e go ]; do sleep 0.05; done; ./map-often; touch done'
 	kill -STOP "$tracer"
 	touch go
 	wait_for test -e done
