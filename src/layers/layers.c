@@ -66,18 +66,20 @@ static bool is_shown(const struct gt_event_field *field)
 	return strncmp(field->name, "reserved", strlen("reserved")) != 0;
 }
 
-static bool is_unknown(const struct gt_layer_kind *row, const struct gt_event_field *field,
-		       uint64_t value)
-{
-	return row->has_unknown && value == UINT64_MAX >> (64 - 8 * field->size);
-}
-
 static const struct gt_layer_field *find_format(const struct gt_layer_kind *row, const char *name)
 {
 	for (size_t i = 0; i < row->field_count; i++)
 		if (!strcmp(row->fields[i].name, name))
 			return &row->fields[i];
 	return NULL;
+}
+
+/* Whether the value of a field that is shown as a number is not known. */
+static bool is_unknown(const struct gt_layer_kind *row, const struct gt_layer_field *format,
+		       const struct gt_event_field *field, uint64_t value)
+{
+	return (format && !value) ||
+	       (row->has_unknown && value == UINT64_MAX >> (64 - 8 * field->size));
 }
 
 /* ---- text --------------------------------------------------------------------------------- */
@@ -131,9 +133,9 @@ static void put_fields(struct gt_strbuf *text, const struct gt_layer_kind *row,
 
 			gt_strbuf_printf(text, "%s%s=", start ? " " : "", field->name);
 			begun = text->length;
-			if (format)
+			if (format && format->format)
 				format->format(text, names, event, value);
-			else if (!is_unknown(row, field, value))
+			else if (!is_unknown(row, format, field, value))
 				put_value(text, field, value);
 			if (text->length == begun && text->data)
 				text->data[text->length = start] = '\0';
@@ -210,9 +212,9 @@ static void json_fields(struct gt_json *json, const struct gt_layer_kind *row,
 			}
 			return;
 		}
-		if (format)
+		if (format && format->format)
 			json_formatted(json, format, names, event, field, read_field(at, field));
-		else if (is_unknown(row, field, read_field(at, field)))
+		else if (is_unknown(row, format, field, read_field(at, field)))
 			gt_json_null(json, field->name);
 		else if (is_shown(field))
 			json_field(json, field, read_field(at, field));

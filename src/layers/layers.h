@@ -17,7 +17,10 @@
 /* How a field is shown that is more than a number with a unit. */
 struct gt_layer_field {
 	const char *name; /* as in event.def */
-	/* Add the value as text; nothing: the field is not shown in text, and null in JSON. */
+	/*
+	 * Add the value as text; nothing: the field is not shown in text, and null in JSON. NULL:
+	 * it is a number, and 0 if it is not known.
+	 */
 	void (*format)(struct gt_strbuf *text, const struct gt_names *names,
 		       const struct gt_event *event, uint64_t value);
 };

@@ -21,25 +21,10 @@ static void put_state(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_puts(text, gt_layer_task_state((uint32_t)value));
 }
 
-static void put_waker(struct gt_strbuf *text, const struct gt_names *names,
-		      const struct gt_event *event, uint64_t value)
-{
-	if (value)
-		gt_strbuf_u64(text, value);
-}
-
-static void put_cpu(struct gt_strbuf *text, const struct gt_names *names,
-		    const struct gt_event *event, uint64_t value)
-{
-	if (value != GT_NO_CPU)
-		gt_strbuf_u64(text, value);
-}
-
 static const struct gt_layer_field off_cpu_fields[] = {
 	{"state", put_state},
-	{"waker_process", put_waker},
-	{"waker_thread", put_waker},
-	{"cpu", put_cpu},
+	{"waker_process", NULL},
+	{"waker_thread", NULL},
 };
 
 static const struct gt_layer_kind kinds[] = {
@@ -49,6 +34,7 @@ static const struct gt_layer_kind kinds[] = {
 		.name = "off_cpu",
 		.fields = off_cpu_fields,
 		.field_count = gt_countof(off_cpu_fields),
+		.has_unknown = true, /* the CPU of a thread that does not run yet */
 	},
 };
 

@@ -22,7 +22,7 @@ events() {
 		waits.json
 	[ "$output" = true ]
 	run -0 jq -s '(map(select(.process == "sleep"))[0].pid) as $child |
-		any(.process == "sh" and .duration >= 290000000 and .waker_process_number == $child)' waits.json
+		any(.process == "sh" and .duration >= 290000000 and .waker_process == $child)' waits.json
 	[ "$output" = true ]
 }
 
