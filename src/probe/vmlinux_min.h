@@ -189,8 +189,12 @@ struct pci_dev {
 	unsigned int devfn;
 };
 
+enum fault_flag {
+	FAULT_FLAG_WRITE = 1,
+};
+
 struct vm_fault {
-	unsigned int flags;
+	enum fault_flag flags;      /* an enum since Linux 5.13 */
 	unsigned long real_address; /* not aligned to a page; since Linux 5.16 */
 };
 
