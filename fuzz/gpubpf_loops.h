@@ -74,6 +74,12 @@ static void store_counter(struct writer *writer, const struct loop_shape *shape)
 				    5, LOOP_COUNTER + 8 * (int)shape->level));
 }
 
+/* Counters at the edges of their type wrap. */
+static int64_t add_wrapping(int64_t left, int64_t right)
+{
+	return (int64_t)((uint64_t)left + (uint64_t)right);
+}
+
 /* Load a value that a loop changes: a slot, or the counter; *ret_max: what it may be at most. */
 static void load_changed(struct writer *writer, unsigned target, int64_t *ret_min, int64_t *ret_max)
 {
@@ -89,9 +95,8 @@ static void load_changed(struct writer *writer, unsigned target, int64_t *ret_mi
 		return;
 	}
 	move(writer, target, load_counter(writer, shape));
-	*ret_min = shape->down ? shape->start - span : shape->start;
-	*ret_max = shape->down ? shape->start + shape->start_mask
-			       : shape->start + shape->start_mask + span;
+	*ret_min = shape->down ? add_wrapping(shape->start, -span) : shape->start;
+	*ret_max = add_wrapping(shape->start, shape->start_mask + (shape->down ? 0 : span));
 }
 
 /* Access out of bounds, unless the verifier knows that this is never executed. */
@@ -100,7 +105,7 @@ static void add_trap(struct writer *writer, unsigned value, int64_t min, int64_t
 	static const uint8_t operations[] = {BPF_JGT,  BPF_JSGT, BPF_JEQ, BPF_JLT,
 					     BPF_JSLT, BPF_JGE,  BPF_JSET};
 	unsigned operation = operations[below(gt_countof(operations))], skip;
-	int64_t edge = (below(2) ? max : min) + (int64_t)below(5) - 2;
+	int64_t edge = add_wrapping(below(2) ? max : min, (int64_t)below(5) - 2);
 
 	if (edge != (int32_t)edge) {
 		set_wide(writer, 3, edge);
@@ -126,7 +131,7 @@ static void add_sharp_use(struct writer *writer)
 		add_trap(writer, 4, min, max);
 		return;
 	}
-	if (max - min >= MEMORY || min != (int32_t)min)
+	if ((uint64_t)max - (uint64_t)min >= MEMORY || min != (int32_t)min)
 		emit(writer, insn_k(BPF_ALU64 | BPF_AND | BPF_K, 4, MEMORY - 1));
 	else
 		emit(writer,
