@@ -39,6 +39,60 @@ static struct gt_kernel_usage usage_of(const struct gt_names *names,
 						GT_KERNEL_UNKNOWN};
 }
 
+enum unknown_registers { IN_NO_FILE, ONLY_PTX, DIFFERENT_CUBINS, NOT_IN_CUBIN, NO_NAME, REASONS };
+
+/* Why a kernel's registers are unknown: in JSON, and below the table. */
+static const struct unknown_reason {
+	const char *key, *text;
+} unknown_reasons[REASONS] = {
+	[IN_NO_FILE] = {"file", "no file with the kernel's code was found"},
+	[ONLY_PTX] = {"ptx", "the kernel exists only as PTX, which the driver compiles"},
+	[DIFFERENT_CUBINS] = {"cubins", "the values of the cubins differ"},
+	[NOT_IN_CUBIN] = {"cubin", "the cubin does not state them"},
+	[NO_NAME] = {"name", "the kernel's name is unknown"},
+};
+
+/* NULL: they are known, or the row is a graph's, which has none. */
+static const struct unknown_reason *registers_reason(const struct gt_names *names,
+						     const struct gt_kernel_row *kernel)
+{
+	const struct gt_kernel *known;
+
+	if (kernel->graph)
+		return NULL;
+	if (!kernel->name)
+		return &unknown_reasons[NO_NAME];
+	known = gt_names_parameters(names, kernel->name);
+	if (!known)
+		return &unknown_reasons[IN_NO_FILE];
+	if (!known->usage_count)
+		return &unknown_reasons[ONLY_PTX];
+	if (gt_kernel_usage_on(known, 0).registers != GT_KERNEL_UNKNOWN)
+		return NULL;
+	return &unknown_reasons[known->usage_count > 1 ? DIFFERENT_CUBINS : NOT_IN_CUBIN];
+}
+
+/* Below the table: why rows that are shown have no registers. */
+static void put_unknown_registers(const struct gt_report_options *options,
+				  const struct gt_names *names,
+				  const struct gt_kernel_row *const *rows, size_t count,
+				  struct gt_strbuf *text)
+{
+	uint64_t found[REASONS] = {0};
+
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
+		const struct unknown_reason *reason = registers_reason(names, rows[i]);
+
+		if (reason)
+			found[reason - unknown_reasons]++;
+	}
+	for (size_t i = 0; i < REASONS; i++)
+		if (found[i])
+			gt_strbuf_printf(text, "REGS of %" PRIu64 " row%s: unknown, since %s.\n",
+					 found[i], found[i] == 1 ? "" : "s",
+					 unknown_reasons[i].text);
+}
+
 static const struct gt_column columns[] = {
 	{"LAUNCHES", false}, {"FAILED", false}, {"GRAPHS", false, true}, {"TOTAL", false},
 	{"MEAN", false},     {"P50", false},    {"P99", false},          {"SINCE", false},
@@ -156,8 +210,13 @@ static void json_usages(struct gt_json *json, const struct gt_names *names,
 	const struct gt_kernel_usage *usages;
 	size_t count;
 	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+	const struct unknown_reason *reason = registers_reason(names, kernel);
 
 	json_usage(json, &usage);
+	if (reason)
+		gt_json_string(json, "registers_unknown", reason->key);
+	else
+		gt_json_null(json, "registers_unknown");
 	gt_json_array_begin(json, "compiled");
 	for (size_t i = 0; i < count; i++) {
 		gt_json_object_begin(json, NULL);
@@ -216,6 +275,7 @@ static int kernels_text(void *kernels, const struct gt_report_options *options,
 	if (error)
 		return error;
 	gt_report_put_rows(&form, options, names, rows, count, text);
+	put_unknown_registers(options, names, rows, count, text);
 	for (size_t i = 0; i < count; i++)
 		unknown += rows[i]->unknown;
 	gt_report_put_unknown_graphs(text, unknown, "launches");

@@ -58,10 +58,11 @@ kernels() {
 
 @test "static shared memory is known from PTX, and registers without a cubin are unknown" {
 	kernels -- "$examples/reduce"
-	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .compiled == [])'
+	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .registers_unknown == "ptx" and .compiled == [])'
 	gputap kernels -o kernels.txt -- "$examples/reduce"
 	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce\(' kernels.txt || fail "$(cat kernels.txt)"
 	grep -qxF 'TOTAL to SINCE are times of the launching calls on the host, not of the kernels.' kernels.txt
+	grep -qxF 'REGS of 1 row: unknown, since the kernel exists only as PTX, which the driver compiles.' kernels.txt
 }
 
 @test "registers and shared memory of a program of nvcc are what ptxas said" {
@@ -72,7 +73,7 @@ kernels() {
 	registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' ptxas.log | head -n 1)
 	shared=$(sed -n 's/.* \([0-9]*\) bytes smem.*/\1/p' ptxas.log | head -n 1)
 	kernels -- ./reduce
-	expect_json ".[0].kernels[0] | .registers == $registers and .static_shared == $shared"
+	expect_json ".[0].kernels[0] | .registers == $registers and .registers_unknown == null and .static_shared == $shared"
 	expect_json '.[0].kernels[0].compiled | length == 1 and .[0].architecture == 75'
 }
 

@@ -4,6 +4,7 @@
 #include "analysis.h"
 #include "cubin.h"
 #include "fixture.h"
+#include "names/kept.h"
 #include "report/table.h"
 
 static struct {
@@ -64,6 +65,8 @@ TEST("a table's columns are as wide as their widest cell, in characters")
 
 #define HOST_TIMES                                                                                 \
 	"TOTAL to SINCE are times of the launching calls on the host, not of the kernels.\n"
+#define NO_NAME "REGS of 1 row: unknown, since the kernel's name is unknown.\n"
+#define NO_NAMES "REGS of 2 rows: unknown, since the kernel's name is unknown.\n"
 
 TEST("kernels: a row a kernel")
 {
@@ -75,7 +78,7 @@ TEST("kernels: a row a kernel")
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99    SINCE  GRID  BLOCK  REGS  "
 	       "SHARED  DYNAMIC  KERNEL\n"
 	       "       2       1  2.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
-	       "     -      0 B  0xaaa\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
+	       "     -      0 B  0xaaa\n" HOST_TIMES NO_NAME "Complete: 0 calls, none lost.\n");
 }
 
 TEST("kernels: split rows say by what")
@@ -86,7 +89,7 @@ TEST("kernels: split rows say by what")
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
 	       "SHARED  DYNAMIC  STREAM       KERNEL\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
-	       "     -      0 B  stream 0x11  0xaaa\n" HOST_TIMES
+	       "     -      0 B  stream 0x11  0xaaa\n" HOST_TIMES NO_NAME
 	       "Complete: 0 calls, none lost.\n");
 }
 
@@ -123,6 +126,65 @@ TEST("kernels: registers and static shared memory come from the program's file")
 	       "1.00 KiB      0 B  plain\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
 }
 
+TEST("kernels: a kernel whose code is in no file has a reason for its unknown registers")
+{
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 4, 256, 0, 0);
+	expect(true,
+	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
+	       "SHARED  DYNAMIC  KERNEL\n"
+	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
+	       "     -      0 B  plain\n" HOST_TIMES
+	       "REGS of 1 row: unknown, since no file with the kernel's code was found.\n"
+	       "Complete: 0 calls, none lost.\n");
+}
+
+/* A kernel "plain", as a capture keeps what its file states. */
+static void keep_kernel(const struct gt_kernel_usage *usages, size_t count)
+{
+	const struct gt_kernel kernel = {
+		.name = "plain", .usages = usages, .usage_count = count, .ptx_shared_bytes = 64};
+	gt_autofree struct gt_event *event = gt_kept_resources_event(&kernel);
+
+	CHECK(event);
+	event->process = stream.process;
+	feed_event(event);
+	register_kernel(0xaaa, "plain");
+	launch(0xaaa, 4, 256, 0, 0);
+}
+
+static void expect_unknown_registers(const char *reason)
+{
+	gt_auto_strbuf expected = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(
+		&expected,
+		"LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  "
+		"REGS  SHARED  DYNAMIC  KERNEL\n"
+		"       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256  "
+		"   -    64 B      0 B  plain\n" HOST_TIMES
+		"REGS of 1 row: unknown, since %s.\nComplete: 0 calls, none lost.\n",
+		reason);
+	expect(true, gt_strbuf_string(&expected));
+}
+
+TEST("kernels: registers are unknown for a reason")
+{
+	const struct gt_kernel_usage different[] = {{75, 24, 64, 0}, {90, 32, 64, 0}};
+	const struct gt_kernel_usage silent = {90, GT_KERNEL_UNKNOWN, 64, 0};
+
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	keep_kernel(NULL, 0);
+	expect_unknown_registers("the kernel exists only as PTX, which the driver compiles");
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	keep_kernel(different, gt_countof(different));
+	expect_unknown_registers("the values of the cubins differ");
+	start(&gt_report_kernels, GT_BY_NOTHING);
+	keep_kernel(&silent, 1);
+	expect_unknown_registers("the cubin does not state them");
+}
+
 TEST("kernels: rows by device and by context say which")
 {
 	start(&gt_report_kernels, GT_BY_DEVICE);
@@ -137,7 +199,7 @@ TEST("kernels: rows by device and by context say which")
 	       "     -      0 B  device 0 GPU-30313233-3435-3637-3839-616263646566  0xaaa\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs  2.00 µs     4    256     -  "
 	       "     -      0 B  device 1                                           "
-	       "0xaaa\n" HOST_TIMES "Complete: 0 calls, none lost.\n");
+	       "0xaaa\n" HOST_TIMES NO_NAMES "Complete: 0 calls, none lost.\n");
 	start(&gt_report_kernels, GT_BY_CONTEXT);
 	feed_context(1, 0x500, GT_CONTEXT_PRIMARY);
 	stream.context = 1;
@@ -146,7 +208,7 @@ TEST("kernels: rows by device and by context say which")
 	       "LAUNCHES  FAILED    TOTAL     MEAN      P50      P99  SINCE  GRID  BLOCK  REGS  "
 	       "SHARED  DYNAMIC  CONTEXT                      KERNEL\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
-	       "     -      0 B  primary context of device 0  0xaaa\n" HOST_TIMES
+	       "     -      0 B  primary context of device 0  0xaaa\n" HOST_TIMES NO_NAME
 	       "Complete: 0 calls, none lost.\n");
 }
 
@@ -162,7 +224,7 @@ TEST("kernels: rows that look alike say of which process they are, where there a
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
 	       "     -      0 B  stream 0x0  0xaaa   100 train\n"
 	       "       1       0  1.00 µs  1.00 µs  1.00 µs  1.00 µs      -     4    256     -  "
-	       "     -      0 B  stream 0x0  0xaaa   200 serve\n" HOST_TIMES
+	       "     -      0 B  stream 0x0  0xaaa   200 serve\n" HOST_TIMES NO_NAMES
 	       "Complete: 0 calls, none lost.\n");
 }
 
