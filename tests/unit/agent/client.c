@@ -379,9 +379,26 @@ TEST("of a long text the collector gets the names first, and the text only if it
 	gt_agent_finish(&exchange, 0, false);
 }
 
-TEST("replies that break the protocol make the agent load the original")
+/* Each of the replies makes the agent load the original and keeps no descriptor. */
+static void expect_originals(const struct scripted_reply *replies, size_t count)
 {
-	int file = patched_file(), sparse = memfd_create("sparse", 0), pipes[2];
+	for (size_t i = 0; i < count; i++) {
+		auto_collector collector = {0};
+		int before;
+
+		collector_start(&collector, &replies[i], NULL);
+		before = count_descriptors();
+		if (!asks_in_vain())
+			TAP_FAIL("loaded: %s", replies[i].what);
+		/* The collector's end closes when its thread has seen that of the agent closed. */
+		while (count_descriptors() > before)
+			usleep(1000);
+	}
+}
+
+TEST("replies of another size or kind make the agent load the original")
+{
+	int file = patched_file();
 	const size_t whole = sizeof(struct gt_agent_reply);
 	const struct scripted_reply replies[] = {
 		{"closed without a reply"},
@@ -400,6 +417,23 @@ TEST("replies that break the protocol make the agent load the original")
 		 whole,
 		 {file},
 		 1},
+		{"an unknown verdict", {GT_AGENT_MAGIC, 99, sizeof(PATCHED), 0}, whole, {file}, 1},
+		{"a verdict for maps",
+		 {GT_AGENT_MAGIC, GT_AGENT_MEMORY, sizeof(PATCHED), 0},
+		 whole,
+		 {file},
+		 1},
+	};
+
+	expect_originals(replies, gt_countof(replies));
+	close(file);
+}
+
+TEST("replies with invalid names make the agent load the original")
+{
+	int file = patched_file();
+	const size_t whole = sizeof(struct gt_agent_reply);
+	const struct scripted_reply replies[] = {
 		{"names that are longer than the file",
 		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, 2, 9},
 		 whole,
@@ -440,12 +474,18 @@ TEST("replies that break the protocol make the agent load the original")
 		 whole,
 		 {file},
 		 1},
-		{"an unknown verdict", {GT_AGENT_MAGIC, 99, sizeof(PATCHED), 0}, whole, {file}, 1},
-		{"a verdict for maps",
-		 {GT_AGENT_MAGIC, GT_AGENT_MEMORY, sizeof(PATCHED), 0},
-		 whole,
-		 {file},
-		 1},
+	};
+
+	expect_originals(replies, gt_countof(replies));
+	close(file);
+}
+
+TEST("replies with invalid files make the agent load the original")
+{
+	int file = patched_file(), sparse = memfd_create("sparse", 0), pipes[2];
+	int made = pipe(pipes);
+	const size_t whole = sizeof(struct gt_agent_reply);
+	const struct scripted_reply replies[] = {
 		{"no file", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES}, whole},
 		{"two files",
 		 {GT_AGENT_MAGIC, GT_AGENT_WHOLE, sizeof(PATCHED), 0, 0, NAMES},
@@ -472,7 +512,7 @@ TEST("replies that break the protocol make the agent load the original")
 		 whole,
 		 {sparse},
 		 1},
-		{"a pipe", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, 1, 0, 0, NAMES}, whole, {0}, 1},
+		{"a pipe", {GT_AGENT_MAGIC, GT_AGENT_WHOLE, 1, 0, 0, NAMES}, whole, {pipes[0]}, 1},
 		{"a verdict to load the original, with a file",
 		 {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL, sizeof(PATCHED), 0},
 		 whole,
@@ -480,22 +520,8 @@ TEST("replies that break the protocol make the agent load the original")
 		 1},
 	};
 
-	CHECK(!pipe(pipes) && !ftruncate(sparse, INT64_C(1) << 32));
-	for (size_t i = 0; i < gt_countof(replies); i++) {
-		auto_collector collector = {0};
-		struct scripted_reply scripted = replies[i];
-		int before;
-
-		if (scripted.file_count && !scripted.files[0])
-			scripted.files[0] = pipes[0];
-		collector_start(&collector, &scripted, NULL);
-		before = count_descriptors();
-		if (!asks_in_vain())
-			TAP_FAIL("loaded: %s", scripted.what);
-		/* The collector's end closes when its thread has seen that of the agent closed. */
-		while (count_descriptors() > before)
-			usleep(1000);
-	}
+	CHECK(!made && !ftruncate(sparse, INT64_C(1) << 32));
+	expect_originals(replies, gt_countof(replies));
 	close(file);
 	close(sparse);
 	close(pipes[0]);
