@@ -7,7 +7,8 @@
 #include "run/inject_worker.h"
 
 enum {
-	MAX_WAITING = 128, /* their images are open files */
+	MAX_WAITING = 128,  /* their images are open files */
+	MAX_OVERTAKEN = 16, /* smaller images that a waiting one lets pass */
 };
 
 static void free_job(struct gt_inject_job *job)
@@ -47,18 +48,56 @@ static void start_job(struct gt_inject_job *job)
 	gt_inject_worker_give(inject->jobs.worker, job);
 }
 
+/* Whether a waiting image of the same process is earlier: they are answered in their order. */
+static bool waits_for_earlier(const struct gt_inject_jobs *jobs, const struct gt_inject_job *job)
+{
+	for (const struct gt_inject_job *earlier = jobs->first; earlier != job;
+	     earlier = earlier->next)
+		if (earlier->connection->module.pid == job->connection->module.pid)
+			return true;
+	return false;
+}
+
+/* The smallest image, the earliest of equal ones; the first one if enough others overtook it. */
+static struct gt_inject_job *choose_next(const struct gt_inject_jobs *jobs)
+{
+	struct gt_inject_job *chosen = jobs->first;
+
+	if (chosen->overtaken >= MAX_OVERTAKEN)
+		return chosen;
+	for (struct gt_inject_job *job = chosen->next; job; job = job->next)
+		if (job->request.size < chosen->request.size && !waits_for_earlier(jobs, job))
+			chosen = job;
+	return chosen;
+}
+
+static void unlink_job(struct gt_inject_jobs *jobs, struct gt_inject_job *job)
+{
+	struct gt_inject_job *earlier = NULL;
+
+	for (struct gt_inject_job *other = jobs->first; other != job; other = other->next) {
+		other->overtaken++;
+		earlier = other;
+	}
+	if (earlier)
+		earlier->next = job->next;
+	else
+		jobs->first = job->next;
+	if (jobs->last == job)
+		jobs->last = earlier;
+	job->next = NULL;
+	jobs->count--;
+}
+
 /* Start the next job that needs the worker; answer those before it. */
 static void start_next(struct gt_inject *inject)
 {
 	struct gt_inject_jobs *jobs = &inject->jobs;
 
 	while (!jobs->patching && jobs->first) {
-		struct gt_inject_job *job = jobs->first;
+		struct gt_inject_job *job = choose_next(jobs);
 
-		jobs->first = job->next;
-		if (!jobs->first)
-			jobs->last = NULL;
-		jobs->count--;
+		unlink_job(jobs, job);
 		if (gt_inject_image_select(job))
 			start_job(job);
 		else

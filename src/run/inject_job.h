@@ -2,8 +2,9 @@
 /*
  * An image on its way from the request to the reply. The caller's thread selects the PTX of the
  * image: one that no program matches, or that was patched before, is answered at once, also while
- * another one is patched. A worker patches the others in the order of their requests, one after the
- * other, so that kernels and sites can be numbered. The caller's thread counts and answers.
+ * another one is patched. A worker patches the others, one after the other, so that kernels and
+ * sites can be numbered: the smallest first, since a process waits for each, but those of one
+ * process in the order of their requests. The caller's thread counts and answers.
  */
 #pragma once
 
@@ -35,6 +36,7 @@ struct gt_inject_job {
 	int patched; /* the reply's file; owned; -1: none */
 
 	struct gt_inject_job *next;
+	unsigned overtaken; /* how many later jobs were started while it waited */
 };
 
 /*

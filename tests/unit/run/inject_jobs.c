@@ -145,7 +145,7 @@ TEST("a module that was patched before is answered while another process' module
 	CHECK_INT(wait_for_verdict(large), GT_AGENT_WHOLE);
 }
 
-TEST("modules wait for the one that is patched in their order, and equal ones are patched once")
+TEST("modules wait for the one that is patched, and equal ones are patched once")
 {
 	auto_collector collector = {0};
 	struct asking_process processes[3];
@@ -172,6 +172,90 @@ TEST("modules wait for the one that is patched in their order, and equal ones ar
 	CHECK_INT(kept, 4);
 	CHECK_INT(gt_inject_coverage(collector.inject).modules, 3);
 	CHECK_INT(gt_inject_coverage(collector.inject).found, 6);
+}
+
+/* Close the gate, and have a module patched while others wait. */
+static struct asking_process keep_worker_busy(struct collector *collector)
+{
+	struct asking_process first;
+
+	close_gate();
+	first = ask_in_process(collector, LARGE);
+	poll_without_waiting(collector);
+	sem_wait(&gate.arrived);
+	return first;
+}
+
+/* Let the worker patch one module: the gate stays closed for the next one, which it arrives at. */
+static void patch_one(struct collector *collector)
+{
+	sem_post(&gate.opened);
+	do
+		CHECK(!gt_inject_poll(collector->inject, NULL));
+	while (sem_trywait(&gate.arrived));
+}
+
+TEST("a small module does not wait for larger ones that wait")
+{
+	auto_collector collector = {0};
+	struct asking_process first, larger, small;
+
+	if (!collector_open(&collector))
+		return;
+	first = keep_worker_busy(&collector);
+	larger = ask_in_process(&collector, KERNEL "// larger than others, by this comment");
+	poll_without_waiting(&collector);
+	small = ask_in_process(&collector, KERNEL);
+	poll_without_waiting(&collector);
+	patch_one(&collector);
+	CHECK_INT(gt_inject_progress(collector.inject).patching, strlen(KERNEL));
+	patch_one(&collector);
+	CHECK_INT(wait_for_verdict(small), GT_AGENT_WHOLE);
+	CHECK(is_asking(larger));
+	open_gate();
+	poll_collector(&collector);
+	CHECK_INT(wait_for_verdict(first), GT_AGENT_WHOLE);
+	CHECK_INT(wait_for_verdict(larger), GT_AGENT_WHOLE);
+}
+
+/* A module of its own, smaller than LARGE. */
+static struct asking_process ask_for_small(struct collector *collector, unsigned number)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct asking_process process;
+
+	gt_strbuf_printf(&text, KERNEL "//%02u", number);
+	process = ask_in_process(collector, gt_strbuf_string(&text));
+	poll_without_waiting(collector);
+	return process;
+}
+
+TEST("a module that 16 smaller ones overtook is patched next")
+{
+	enum { SMALL = 18, OVERTAKING = 16 };
+	static const char text[] = KERNEL "// larger than others, by this comment";
+	auto_collector collector = {0};
+	struct asking_process first, larger, small[SMALL];
+
+	if (!collector_open(&collector))
+		return;
+	first = keep_worker_busy(&collector);
+	larger = ask_in_process(&collector, text);
+	poll_without_waiting(&collector);
+	for (unsigned i = 0; i < SMALL; i++)
+		small[i] = ask_for_small(&collector, i);
+	for (unsigned i = 0; i < OVERTAKING; i++) {
+		patch_one(&collector);
+		CHECK_INT(gt_inject_progress(collector.inject).patching, strlen(KERNEL) + 4);
+	}
+	patch_one(&collector);
+	CHECK_INT(gt_inject_progress(collector.inject).patching, strlen(text));
+	open_gate();
+	poll_collector(&collector);
+	CHECK_INT(wait_for_verdict(first), GT_AGENT_WHOLE);
+	CHECK_INT(wait_for_verdict(larger), GT_AGENT_WHOLE);
+	for (unsigned i = 0; i < SMALL; i++)
+		CHECK_INT(wait_for_verdict(small[i]), GT_AGENT_WHOLE);
 }
 
 TEST("a module in a file of an earlier run waits, since its sites need numbers")
