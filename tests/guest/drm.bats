@@ -202,7 +202,9 @@ account_of_fences() {
 
 @test "modules that are loaded during the session are traced from then on" {
 	need_modules fakegpu
-	rmmod fakegpu gpu_sched
+	# Drivers that other tests loaded use gpu_sched.
+	modprobe -r fakegpu amdgpu xe 2>/dev/null || :
+	[ ! -e /sys/module/gpu_sched ] || modprobe -r gpu_sched
 	gputap trace --gpu nvidia -e drm --json -o out.json -- sh -c "modprobe fakegpu && sleep 2 && $fire submit 0 5 20"
 	expect_status 0
 	run -0 jq -s 'map(select(.name == "done")) | length == 5' out.json

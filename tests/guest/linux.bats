@@ -9,6 +9,8 @@ setup() {
 	need_root
 	need_probes
 	need_file "$examples/vectoradd" "example (clang for PTX)"
+	# With the module of other tests, commands would get no software GPU.
+	modprobe -r nvidia-uvm nvidia 2>/dev/null || :
 	cd "$BATS_TEST_TMPDIR" || return
 }
 

@@ -335,12 +335,20 @@ TEST("a malformed record of version 1 ends the reading, and the error says where
 	CHECK_STR(diag.text, gt_strbuf_string(&expected));
 }
 
+/* The offset after a block. Blocks are not aligned. */
+static size_t block_end(const struct gt_file *file, size_t offset)
+{
+	struct gt_capture_block block;
+
+	memcpy(&block, file->data + offset, sizeof(block));
+	return offset + sizeof(block) + block.stored;
+}
+
 /* A capture of two blocks: the offset of the second one. */
 static size_t record_two_blocks(void)
 {
 	struct gt_capture_writer *writer;
 	gt_auto_file file = {0};
-	size_t first;
 
 	fixture();
 	CHECK_INT(gt_capture_create(FILE_NAME, &writer, NULL), 0);
@@ -354,9 +362,7 @@ static size_t record_two_blocks(void)
 	}
 	gt_capture_close(writer, NULL);
 	file = contents();
-	first = events_start(&file);
-	return first + sizeof(struct gt_capture_block) +
-	       ((const struct gt_capture_block *)(file.data + first))->stored;
+	return block_end(&file, events_start(&file));
 }
 
 TEST("a capture that is truncated at any byte can be read up to the last whole block")
@@ -367,8 +373,7 @@ TEST("a capture that is truncated at any byte can be read up to the last whole b
 	second = record_two_blocks();
 	file = contents();
 	first = events_start(&file);
-	index = second + sizeof(struct gt_capture_block) +
-		((const struct gt_capture_block *)(file.data + second))->stored;
+	index = block_end(&file, second);
 	for (size_t size = first; size < file.size; size++) {
 		bool whole = size == first || size == second || size == index ||
 			     size >= index + sizeof(struct gt_capture_block);
@@ -387,8 +392,7 @@ TEST("any changed byte of a block is found, and the events before it are read")
 	size_t second = record_two_blocks(), end;
 
 	file = contents();
-	end = second + sizeof(struct gt_capture_block) +
-	      ((const struct gt_capture_block *)(file.data + second))->stored;
+	end = block_end(&file, second);
 	for (size_t at = second; at < end; at++) {
 		bool kind = at >= second + offsetof(struct gt_capture_block, kind) &&
 			    at < second + offsetof(struct gt_capture_block, stored);
