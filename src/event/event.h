@@ -247,6 +247,24 @@ enum gt_nvlink_function {
 	GT_NVLINK_MEMSET,
 };
 
+/* struct gt_event_gpu_work.operation */
+enum gt_gpu_operation {
+	GT_GPU_KERNEL,
+	GT_GPU_COPY, /* of a direction that is not known */
+	GT_GPU_COPY_TO_DEVICE,
+	GT_GPU_COPY_TO_HOST,
+	GT_GPU_COPY_ON_DEVICE,
+	GT_GPU_COPY_PEER, /* between two devices */
+	GT_GPU_SET,
+	GT_GPU_GRAPH, /* a graph launch, as one */
+};
+
+/* struct gt_event_gpu_work.flags */
+enum gt_gpu_work_flags {
+	GT_GPU_EXACT = 1,   /* first and last instruction of a patched kernel: no upper bounds */
+	GT_GPU_SAMPLED = 2, /* other operations of the stream were not timed */
+};
+
 #define GT_CALL_MAX_SLOTS 32 /* words of arguments in a call's record */
 
 #define GT_EVENT_MAX_SIZE 65528
