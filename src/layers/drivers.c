@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Events of the sources "i915", "xe" and "amdgpu": their buffers and requests have one layout. */
+#include "layers/drivers.h"
+
 #include "base/text.h"
 #include "layers/layers.h"
 #include "layers/padded.h"
@@ -8,7 +10,7 @@
 typedef struct gt_event_i915_buffer driver_buffer;
 typedef struct gt_event_i915_request driver_request;
 
-static const char *buffer_variant(const struct gt_event *event)
+const char *gt_driver_buffer_operation_name(unsigned operation)
 {
 	static const char *const names[] = {
 		[GT_DRIVER_CREATE] = "create",
@@ -25,9 +27,13 @@ static const char *buffer_variant(const struct gt_event *event)
 		[GT_DRIVER_PREAD] = "pread",
 		[GT_DRIVER_PWRITE] = "pwrite",
 	};
-	const driver_buffer *buffer = (const void *)event;
 
-	return buffer->operation < gt_countof(names) ? names[buffer->operation] : "unknown";
+	return operation < gt_countof(names) ? names[operation] : "unknown";
+}
+
+static const char *buffer_variant(const struct gt_event *event)
+{
+	return gt_driver_buffer_operation_name(((const driver_buffer *)event)->operation);
 }
 
 static const char *request_variant(const struct gt_event *event)
@@ -45,22 +51,25 @@ static const char *request_variant(const struct gt_event *event)
 
 /* ---- types of memory ---------------------------------------------------------------------- */
 
-/* TTM_PL_* (include/drm/ttm/ttm_placement.h); from 3 on they are the driver's own. */
-static void put_memory(struct gt_strbuf *text, const struct gt_event *event, uint64_t value)
+void gt_put_driver_memory(struct gt_strbuf *text, unsigned kind, uint64_t type)
 {
-	static const char *const types[] = {"system", "GTT", "VRAM"};
+	static const char *const types[] = {
+		[GT_DRIVER_MEMORY_SYSTEM] = "system",
+		[GT_DRIVER_MEMORY_GTT] = "GTT",
+		[GT_DRIVER_MEMORY_VRAM] = "VRAM",
+	};
 
-	if (value == GT_DRIVER_NO_MEMORY)
+	if (type == GT_DRIVER_NO_MEMORY)
 		return;
-	if (value < gt_countof(types))
-		gt_strbuf_puts(text, types[value]);
-	else if (event->kind == GT_EVENT_xe_buffer && value == 3)
+	if (type < gt_countof(types))
+		gt_strbuf_puts(text, types[type]);
+	else if (kind == GT_EVENT_xe_buffer && type == 3)
 		gt_strbuf_puts(text, "VRAM1");
 	else
-		gt_strbuf_printf(text, "driver:%u", (unsigned)value);
+		gt_strbuf_printf(text, "driver:%u", (unsigned)type);
 }
 
-/* AMDGPU_GEM_DOMAIN_* (include/uapi/drm/amdgpu_drm.h), by bit */
+/* AMDGPU_GEM_DOMAIN_*, by bit */
 static void put_domains(struct gt_strbuf *text, uint64_t value)
 {
 	static const char *const domains[] = {"CPU", "GTT", "VRAM", "GDS", "GWS", "OA", "DOORBELL"};
@@ -85,7 +94,7 @@ static void put_from(struct gt_strbuf *text, const struct gt_names *names,
 	const driver_buffer *buffer = (const void *)event;
 
 	if (buffer->operation == GT_DRIVER_MOVE)
-		put_memory(text, event, value);
+		gt_put_driver_memory(text, event->kind, value);
 	else if (buffer->operation == GT_DRIVER_CREATE)
 		put_domains(text, value);
 }
@@ -94,7 +103,7 @@ static void put_to(struct gt_strbuf *text, const struct gt_names *names,
 		   const struct gt_event *event, uint64_t value)
 {
 	if (has_memory((const void *)event))
-		put_memory(text, event, value);
+		gt_put_driver_memory(text, event->kind, value);
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -112,7 +121,7 @@ static void put_placement(struct gt_strbuf *text, const struct gt_names *names,
 	}
 	if (buffer->to != GT_DRIVER_NO_MEMORY) {
 		gt_strbuf_puts(text, " to=");
-		put_memory(text, event, buffer->to);
+		gt_put_driver_memory(text, event->kind, buffer->to);
 	}
 }
 

@@ -36,6 +36,15 @@ void gt_table_times(struct gt_table *table, const struct gt_histogram *histogram
 		gt_table_text(table, "-");
 }
 
+void gt_table_rate(struct gt_table *table, uint64_t count, uint64_t ns)
+{
+	if (ns)
+		gt_strbuf_printf(gt_table_cell(table), "%.1f/s", (double)count * 1e9 / (double)ns);
+	else
+		gt_strbuf_putc(gt_table_cell(table), '-');
+	gt_table_end_cell(table);
+}
+
 void gt_json_padded_name(struct gt_json *json, const char *key, const char *name, size_t size)
 {
 	if (*name)

@@ -10,7 +10,9 @@ void gt_table_padded(struct gt_table *table, const char *name, size_t size);
 void gt_table_process(struct gt_table *table, const struct gt_names *names, uint32_t process);
 /* Count, total, mean, median, 99th percentile and maximum, a cell each. */
 void gt_table_times(struct gt_table *table, const struct gt_histogram *histogram);
-/* The titles of these cells. */
+/* A cell with events per second, of a count in a time (ns); "-" without a time. */
+void gt_table_rate(struct gt_table *table, uint64_t count, uint64_t ns);
+/* The titles of the cells of gt_table_times. */
 #define GT_TIMES_COLUMNS                                                                           \
 	{"COUNT", false}, {"TOTAL", false}, {"MEAN", false}, {"P50", false}, {"P99", false},       \
 	{                                                                                          \

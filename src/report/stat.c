@@ -16,8 +16,9 @@ static const struct {
 	const char *source;
 	const struct gt_report *report;
 } reports[] = {
-	{CALLS, &gt_report_calls},   {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
-	{"fence", &gt_report_fence}, {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
+	{CALLS, &gt_report_calls},    {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
+	{"fence", &gt_report_fence},  {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
+	{"i915", &gt_report_drivers}, {"xe", &gt_report_drivers},  {"amdgpu", &gt_report_drivers},
 };
 
 /* The summary of one source. */

@@ -15,5 +15,6 @@ extern const struct gt_report gt_report_sched;
 extern const struct gt_report gt_report_fence;
 extern const struct gt_report gt_report_drm;
 extern const struct gt_report gt_report_vblank;
+extern const struct gt_report gt_report_drivers; /* i915, xe, amdgpu */
 
 extern const struct gt_report gt_report_stat;

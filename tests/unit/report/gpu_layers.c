@@ -1,65 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The summaries of the sources fence, drm and vblank. */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "event/kinds.h"
-#include "report/stat.h"
-#include "tap.h"
-
-static struct {
-	const struct gt_report *report;
-	struct gt_report_options options;
-	struct gt_names *names;
-	void *state;
-} shown;
-
-static void open_report(const struct gt_report *report)
-{
-	shown.report = report;
-	shown.names = gt_names_new();
-	CHECK_INT(report->open(&shown.options, &shown.state), 0);
-}
-
-static void close_report(void)
-{
-	shown.report->close(shown.state);
-	gt_names_free(shown.names);
-}
-
-static void take(struct gt_event *event)
-{
-	CHECK_INT(shown.report->event(shown.state, shown.names, event), 0);
-	free(event);
-}
-
-static void expect_text(const char *expected)
-{
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-
-	CHECK_INT(shown.report->put_text(shown.state, &shown.options, shown.names, 0, &text), 0);
-	CHECK_STR(gt_strbuf_string(&text), expected);
-}
-
-static void expect_json(const char *expected)
-{
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	struct gt_json json = GT_JSON_INIT(&text);
-
-	gt_json_object_begin(&json, NULL);
-	CHECK_INT(shown.report->put_json(shown.state, &shown.options, shown.names, 0, &json), 0);
-	gt_json_object_end(&json);
-	CHECK_STR(gt_strbuf_string(&text), expected);
-}
-
-static void *new_named(enum gt_event_kind kind, const char *first, const char *second)
-{
-	char tail[64] = "";
-
-	snprintf(tail, 32, "%s", first);
-	snprintf(tail + 32, 32, "%s", second);
-	return gt_event_new(kind, tail, sizeof(tail));
-}
+#include "summary.h"
 
 /* ---- drm ---------------------------------------------------------------------------------- */
 
