@@ -232,6 +232,12 @@ enum {
 #define __type(name, value) __typeof__(value) *name
 #endif
 
+/*
+ * __uint(pinning, GPUTAP_PIN_BY_NAME) in a map, as libbpf's LIBBPF_PIN_BY_NAME: all objects of a
+ * run that declare it so, with the same type and sizes, have one map of this name.
+ */
+#define GPUTAP_PIN_BY_NAME 1
+
 /* A map: GPUTAP_MAP(seen, GPUTAP_MAP_HASH, struct key, unsigned long long, 1024); */
 #define GPUTAP_MAP(name, map_type, key_type, value_type, entries)                                  \
 	struct {                                                                                   \

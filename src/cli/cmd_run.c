@@ -21,13 +21,13 @@ static const struct gt_option option_table[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	GT_CLI_OPTION_KERNEL,
-	{0, "prog", "NAME,…", "insert only these programs of the object (all)", GT_OPTION_LIST,
+	{0, "prog", "NAME,…", "insert only these programs of the objects (all)", GT_OPTION_LIST,
 	 AT(names), NULL},
 	GT_CLI_OPTION_SET(AT(values)),
 	{0, "attach", "NAME=TARGET",
 	 "attach the host program NAME to TARGET, FILE:FUNCTION, in place of that in its section",
 	 GT_OPTION_WORDS, AT(targets), NULL},
-	{0, "no-linux", NULL, "do not attach the object's host programs (uprobe/… and others)",
+	{0, "no-linux", NULL, "do not attach the objects' host programs (uprobe/… and others)",
 	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
 	{0, "null", NULL, "insert nothing: load the modules in the same way, to measure that",
@@ -110,7 +110,7 @@ static void print_new(struct gt_cli_injection *self)
 		if (gt_cli_injection_shows(self, i) && gt_cli_injection_is_ring(self, i))
 			print_ring(self, i);
 	if (self->host_programs)
-		gt_host_programs_read_rings(self->host_programs, print_host_record, self);
+		gt_host_group_read_rings(self->host_programs, print_host_record, self);
 	print_lines(self);
 	fflush(stdout);
 }
@@ -161,17 +161,19 @@ static int run_given(const struct gt_cli_command *command, int count, char **arg
 	static const struct gt_cli_injection_view view = {
 		.idle = print_new, .tick = print_maps, .end = print_end};
 	struct gt_cli_injection self = {.given = given, .host_programs_are_optional = true};
-	int status;
+	int status, objects = 0;
 
-	if (!count)
+	while (objects < count && strcmp(arguments[objects], "--") != 0)
+		objects++;
+	if (!objects)
 		return gt_cli_usage_error(command, "an object file is needed");
-	if (count < 3 || strcmp(arguments[1], "--") != 0)
+	if (objects + 1 >= count)
 		return gt_cli_usage_error(command, "a command is needed: -- CMD");
 	if (given->threads > UINT32_MAX)
 		return gt_cli_usage_error(command, "--threads is at most %u", UINT32_MAX);
-	status = gt_cli_injection_read(&self, arguments[0]);
+	status = gt_cli_injection_read(&self, (const char *const *)arguments, (size_t)objects);
 	if (status == GT_GO_ON)
-		status = gt_cli_injection_run(&self, arguments + 2, &view);
+		status = gt_cli_injection_run(&self, arguments + objects + 1, &view);
 	gt_cli_injection_free(&self);
 	return status;
 }
@@ -194,11 +196,13 @@ static int run_run(const struct gt_cli_command *command, int count, char **argum
 const struct gt_cli_command gt_command_run = {
 	.name = "run",
 	.summary = "Run a command with GPU programs inserted into its kernels",
-	.usage = "[options] FILE -- CMD ARGS",
+	.usage = "[options] FILE… -- CMD ARGS",
 	.description =
-		"Verifies the GPU programs of an object made by 'clang -target bpf', runs CMD, and "
+		"Verifies the GPU programs of objects made by 'clang -target bpf', runs CMD, and "
 		"inserts them into its kernels while CMD loads its modules: from PTX, without "
-		"changing CMD. Host programs of the object are attached to CMD meanwhile, as root. "
+		"changing CMD. Host programs of the objects are attached to CMD meanwhile, as "
+		"root. Maps of different objects are different maps, unless they are declared with "
+		"LIBBPF_PIN_BY_NAME. "
 		"Records of rings are printed as they come, the maps and the "
 		"coverage at the end: sites found = patched + rejected. Modules without PTX are "
 		"loaded as they are and counted as SASS only. Without host programs, no privilege "

@@ -101,7 +101,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 
 	tool->injection.host_targets_are_optional = true;
 	tool->injection.reads_registers = tool->report->reads_registers;
-	status = gt_cli_injection_read(&tool->injection, path);
+	status = gt_cli_injection_read(&tool->injection, &path, 1);
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,
 		.columns = gt_cli_terminal_columns(STDOUT_FILENO),

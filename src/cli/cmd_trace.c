@@ -13,7 +13,7 @@
 struct trace_options {
 	struct gt_target_options target;
 	struct gt_cli_injection_options injection;
-	const char *inject; /* the object file */
+	struct gt_strings inject; /* object files */
 	bool counts, summary, times, returns, one_line;
 	int time; /* of time_styles; negative: not given */
 };
@@ -45,8 +45,10 @@ static const struct gt_option options[] = {
 	 "print one line for each call, as strace does: FUNCTION(ARGUMENTS) = RESULT <DURATION>",
 	 GT_OPTION_FLAG, AT(one_line), NULL},
 	{0, "inject", "FILE",
-	 "insert the GPU programs of this object into the kernels of CMD, as 'gputap run' does",
-	 GT_OPTION_STRING, AT(inject), NULL},
+	 "insert the GPU programs of this object into the kernels of CMD, as 'gputap run' does; "
+	 "may "
+	 "be repeated",
+	 GT_OPTION_WORDS, AT(inject), NULL},
 	{0, "kernel", "KERNEL",
 	 "with --inject: only into kernels whose name, mangled or demangled, matches the glob "
 	 "KERNEL; may be repeated",
@@ -247,9 +249,9 @@ static int check_options(const struct gt_cli_command *self, const struct trace_o
 		return gt_cli_usage_error(self,
 					  "--json and -o FILE.gtap (a capture) cannot be used "
 					  "together; record first, then use --from");
-	if (given->inject && !command)
+	if (given->inject.words.count && !command)
 		return gt_cli_usage_error(self, "--inject needs a command: -- CMD");
-	if (!given->inject &&
+	if (!given->inject.words.count &&
 	    (given->injection.kernels.words.count || given->injection.values.words.count))
 		return gt_cli_usage_error(self, "--kernel and --set are for --inject FILE");
 	return check_text_options(self, given);
@@ -267,7 +269,7 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	given->injection.json = given->target.json;
 	given->injection.verbose = given->target.trace.verbose;
 	given->injection.threads = GT_CLI_INJECTION_THREADS;
-	status = gt_trace_injection_open(&given->injection, given->inject, &injection);
+	status = gt_trace_injection_open(&given->injection, &given->inject, &injection);
 	if (status != GT_GO_ON)
 		return status;
 	trace->injection = injection;
@@ -309,8 +311,8 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 	given->target.trace.entries = has_entries(given);
 	given->target.trace.sums = needs_only_sums(given);
 	given->target.trace.capture = gt_target_makes_capture(&given->target);
-	return given->inject ? trace_with_programs(&trace, &run, given)
-			     : gt_target_run(&given->target.trace, &run);
+	return given->inject.words.count ? trace_with_programs(&trace, &run, given)
+					 : gt_target_run(&given->target.trace, &run);
 }
 
 static int run_trace(const struct gt_cli_command *self, int count, char **arguments)
@@ -322,6 +324,7 @@ static int run_trace(const struct gt_cli_command *self, int count, char **argume
 	if (status == GT_GO_ON)
 		status = trace_target(self, &given, rest < count ? arguments + rest : NULL);
 	gt_target_free(&given.target);
+	gt_strings_free(&given.inject);
 	gt_strings_free(&given.injection.kernels);
 	gt_strings_free(&given.injection.values);
 	return status;

@@ -109,7 +109,7 @@ static void print_account(const struct gt_cli_injection *self)
 
 	if (!self->host_programs)
 		return;
-	gt_host_programs_account(self->host_programs, self->host_targets_are_optional, &text);
+	gt_host_group_account(self->host_programs, self->host_targets_are_optional, &text);
 	for (char *line = text.length ? strtok_r(text.data, "\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\n", &rest))
 		gt_cli_error("%s", line);

@@ -44,8 +44,8 @@ static void put_map(const struct gt_cli_exec *self, uint32_t number, enum map_ow
 	struct gt_bpf_map_view view;
 
 	if (owner == OWNER_HOST) {
-		gt_cli_put_host_map(self->exec.host_programs, self->exec.program.object, number,
-				    text, json);
+		gt_cli_put_host_map(self->exec.host_programs, number,
+				    &self->exec.program.object->maps[number], text, json);
 		return;
 	}
 	view = owner == OWNER_DEVICE ? gt_instance_view(device->run.instance, number)

@@ -17,16 +17,15 @@ static void put_problem(const struct gt_bpf_map *map, const struct gt_diag *diag
 	}
 }
 
-void gt_cli_put_host_map(const struct gt_host_programs *programs,
-			 const struct gt_bpf_object *object, uint32_t number,
-			 struct gt_strbuf *text, struct gt_json *json)
+void gt_cli_put_host_map(const struct gt_host_programs *programs, uint32_t number,
+			 const struct gt_bpf_map *map, struct gt_strbuf *text, struct gt_json *json)
 {
 	gt_autofree void *copied = NULL;
 	struct gt_bpf_map_view view;
 	struct gt_diag diag = {0};
 
 	if (gt_host_programs_read(programs, number, &view, &diag)) {
-		put_problem(&object->maps[number], &diag, text, json);
+		put_problem(map, &diag, text, json);
 		return;
 	}
 	copied = (void *)view.memory;

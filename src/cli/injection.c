@@ -102,8 +102,8 @@ static int open_host_programs(struct gt_cli_injection *self, struct gt_diag *dia
 {
 	int error = 0;
 
-	if (self->object->host_program_count && !self->given->no_host_programs)
-		error = gt_host_programs_open(self->object, &self->host_programs, diag);
+	if (!self->given->no_host_programs)
+		error = gt_host_group_open(&self->parts, &self->host_programs, diag);
 	/* Those that there are need not be loaded: SEC("?…"). */
 	return error == -ENOENT ? 0 : error;
 }
@@ -117,12 +117,20 @@ static void print_failure(const struct gt_cli_injection *self, const struct gt_d
 			     "host programs");
 }
 
+/* By its own name, or FILE:NAME where several objects have it. */
+static bool is_called(const struct gt_bpf_program *program, const char *name)
+{
+	const char *colon = strchr(program->name, ':');
+
+	return !strcmp(name, program->name) || (colon && !strcmp(name, colon + 1));
+}
+
 static bool is_chosen(const struct gt_cli_injection *self, const struct gt_bpf_program *program)
 {
 	const struct gt_strings *names = &self->given->names;
 
 	for (size_t i = 0; i < names->words.count; i++)
-		if (!strcmp(names->words.items[i], program->name))
+		if (is_called(program, names->words.items[i]))
 			return true;
 	return !names->words.count;
 }
@@ -138,7 +146,7 @@ static int verify_chosen_programs(struct gt_cli_injection *self)
 		uint32_t program = 0;
 
 		while (program < object->program_count &&
-		       strcmp(object->programs[program].name, names->words.items[i]) != 0)
+		       !is_called(&object->programs[program], names->words.items[i]))
 			program++;
 		if (program < object->program_count)
 			continue;
@@ -151,35 +159,58 @@ static int verify_chosen_programs(struct gt_cli_injection *self)
 	return status;
 }
 
-int gt_cli_injection_read(struct gt_cli_injection *self, const char *path)
+/* Whether the programs are neither too few nor too many. GT_GO_ON, or the exit status. */
+static int count_programs(const struct gt_cli_injection *self)
+{
+	const struct gt_bpf_object *object = self->object;
+
+	if (!object->program_count) {
+		gt_cli_error("%s %s no GPU program; 'gputap verify' lists its programs",
+			     object->path, self->parts.count > 1 ? "have" : "has");
+		return GT_EXIT_FAILED;
+	}
+	if (object->program_count > GT_PATCH_MAX_PROGRAMS) {
+		gt_cli_error("%s %s %u GPU programs; at most %d can be inserted", object->path,
+			     self->parts.count > 1 ? "have" : "has", object->program_count,
+			     GT_PATCH_MAX_PROGRAMS);
+		return GT_EXIT_FAILED;
+	}
+	return GT_GO_ON;
+}
+
+/* Open the objects and make one of them. GT_GO_ON, or the exit status. */
+static int read_objects(struct gt_cli_injection *self, const char *const *paths, size_t count)
 {
 	struct gt_diag diag = {0};
-	int status;
 
-	if (gt_bpf_object_open(path, false, &self->object, &diag)) {
+	if (gt_bpf_parts_open(paths, (uint32_t)count, &self->parts, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_USAGE;
-	}
-	if (gt_cli_set_maps(self->object, &self->given->values, &diag)) {
-		gt_cli_diag(&diag);
-		return GT_EXIT_USAGE;
-	}
-	if (!self->object->program_count) {
-		gt_cli_error("%s has no GPU program; 'gputap verify' lists its programs", path);
-		return GT_EXIT_FAILED;
-	}
-	if (self->object->program_count > GT_PATCH_MAX_PROGRAMS) {
-		gt_cli_error("%s has %u GPU programs; at most %d can be inserted", path,
-			     self->object->program_count, GT_PATCH_MAX_PROGRAMS);
-		return GT_EXIT_FAILED;
 	}
 	if (open_host_programs(self, &diag)) {
 		print_failure(self, &diag);
 		return GT_EXIT_FAILED;
 	}
-	status = verify_chosen_programs(self);
+	if (gt_bpf_parts_merge(&self->parts, &self->object, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	if (gt_cli_set_maps(self->object, &self->given->values, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_USAGE;
+	}
+	return count_programs(self);
+}
+
+int gt_cli_injection_read(struct gt_cli_injection *self, const char *const *paths, size_t count)
+{
+	struct gt_diag diag = {0};
+	int status = read_objects(self, paths, count);
+
+	if (status == GT_GO_ON)
+		status = verify_chosen_programs(self);
 	if (status == GT_GO_ON && self->host_programs &&
-	    gt_host_programs_load_for_command(self->host_programs, &diag)) {
+	    gt_host_group_load_for_command(self->host_programs, &diag)) {
 		print_failure(self, &diag);
 		status = GT_EXIT_FAILED;
 	}
@@ -190,8 +221,9 @@ void gt_cli_injection_free(struct gt_cli_injection *self)
 {
 	for (uint32_t i = 0; i < self->count; i++)
 		gt_facts_clear(&self->facts[i]);
-	gt_host_programs_close(self->host_programs);
+	gt_host_group_close(self->host_programs);
 	gt_bpf_object_free(self->object);
+	gt_bpf_parts_close(&self->parts);
 	free(self->cache);
 }
 

@@ -6,7 +6,7 @@
 #include "base/string_list.h"
 #include "cli/terminal.h"
 #include "gpubpf/object/object.h"
-#include "run/host_programs.h"
+#include "run/host_group.h"
 #include "run/inject_command.h"
 
 /* The rows of reports on sites. */
@@ -74,19 +74,20 @@ enum {
 			GT_OPTION_STRING, offsetof(struct gt_cli_injection_options, sample), NULL  \
 	}
 
-/* The programs of an object, verified, and the collector. */
+/* The programs of objects, verified, and the collector. */
 struct gt_cli_injection {
 	const struct gt_cli_injection_options *given;
-	struct gt_bpf_object *object;
+	struct gt_bpf_parts parts;    /* the objects that were given */
+	struct gt_bpf_object *object; /* made of them */
 	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
 	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
 	struct gt_bpf_filter filters[GT_PATCH_MAX_PROGRAMS];
 	uint32_t count;
-	bool host_programs_are_optional;        /* the command has an option --no-linux */
-	bool reads_registers;                   /* of kernels: gt_inject_registers */
-	bool host_targets_are_optional;         /* a command has some of the functions of uprobes */
-	struct gt_host_programs *host_programs; /* loaded; NULL: none */
-	struct gt_inject *inject;               /* while the command runs, and for `end` */
+	bool host_programs_are_optional;     /* the command has an option --no-linux */
+	bool reads_registers;                /* of kernels: gt_inject_registers */
+	bool host_targets_are_optional;      /* a command has some of the functions of uprobes */
+	struct gt_host_group *host_programs; /* loaded; NULL: none */
+	struct gt_inject *inject;            /* while the command runs, and for `end` */
 	struct gt_cli_progress progress;
 	uint64_t lines_lost;
 	char *cache; /* owned */
@@ -99,9 +100,11 @@ struct gt_cli_injection_view {
 	void (*end)(struct gt_cli_injection *self, int status); /* the command has ended */
 };
 
-/* Open an object, verify its GPU programs and load its host programs. GT_GO_ON, or the exit status.
+/*
+ * Open objects, verify their GPU programs and load their host programs. GT_GO_ON, or the exit
+ * status.
  */
-int gt_cli_injection_read(struct gt_cli_injection *self, const char *path);
+int gt_cli_injection_read(struct gt_cli_injection *self, const char *const *paths, size_t count);
 /* Open the collector, which the caller closes before `self` is freed. 0 or -Exxx. */
 int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_inject,
 			  struct gt_diag *diag);

@@ -14,9 +14,22 @@ bool gt_cli_injection_shows(const struct gt_cli_injection *self, uint32_t map)
 /* Maps that only host programs use; records of rings are printed as they come. */
 static bool is_of_host(const struct gt_cli_injection *self, uint32_t map)
 {
-	return self->host_programs && gt_host_programs_own(self->host_programs, map) &&
-	       !gt_host_programs_is_ring(self->host_programs, map) &&
+	uint32_t number;
+	const struct gt_host_programs *owner =
+		self->host_programs ? gt_host_group_owner(self->host_programs, map, &number) : NULL;
+
+	return owner && !gt_host_programs_is_ring(owner, number) &&
 	       !self->object->maps[map].constant;
+}
+
+static void put_host_map(const struct gt_cli_injection *self, uint32_t map, struct gt_strbuf *text,
+			 struct gt_json *json)
+{
+	uint32_t number;
+	const struct gt_host_programs *owner =
+		gt_host_group_owner(self->host_programs, map, &number);
+
+	gt_cli_put_host_map(owner, number, &self->object->maps[map], text, json);
 }
 
 bool gt_cli_injection_is_ring(const struct gt_cli_injection *self, uint32_t map)
@@ -36,7 +49,7 @@ void gt_cli_injection_put_maps(const struct gt_cli_injection *self, struct gt_st
 	}
 	for (uint32_t i = 0; i < self->object->map_count; i++)
 		if (is_of_host(self, i))
-			gt_cli_put_host_map(self->host_programs, self->object, i, text, NULL);
+			put_host_map(self, i, text, NULL);
 }
 
 void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_json *json)
@@ -56,7 +69,7 @@ void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_j
 	gt_json_array_begin(json, "linux");
 	for (uint32_t i = 0; i < self->object->map_count; i++)
 		if (is_of_host(self, i))
-			gt_cli_put_host_map(self->host_programs, self->object, i, NULL, json);
+			put_host_map(self, i, NULL, json);
 	gt_json_array_end(json);
 }
 

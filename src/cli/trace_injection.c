@@ -131,7 +131,7 @@ static void take_records(struct gt_trace_injection *injection)
 		if (gt_cli_injection_shows(self, i) && gt_cli_injection_is_ring(self, i))
 			take_ring(injection, i);
 	if (self->host_programs)
-		gt_host_programs_read_rings(self->host_programs, take_record, injection);
+		gt_host_group_read_rings(self->host_programs, take_record, injection);
 	take_lines(injection);
 }
 
@@ -251,7 +251,7 @@ static int attach(void *context, const struct gt_command *files,
 	};
 
 	return self->host_programs
-		       ? gt_host_programs_attach_command(self->host_programs, &command, diag)
+		       ? gt_host_group_attach_command(self->host_programs, &command, diag)
 		       : 0;
 }
 
@@ -275,7 +275,7 @@ static int poll_collector(void *context, struct gt_event_queue *events, bool end
 	int error = serve_agents(injection, ended, diag);
 
 	if (ended && injection->self.host_programs)
-		gt_host_programs_detach(injection->self.host_programs);
+		gt_host_group_detach(injection->self.host_programs);
 	take_records(injection);
 	queue_records(injection, events);
 	events->lost += injection->lost;
@@ -346,7 +346,8 @@ static int open_collector(struct gt_trace_injection *injection)
 	return GT_GO_ON;
 }
 
-int gt_trace_injection_open(const struct gt_cli_injection_options *given, const char *path,
+int gt_trace_injection_open(const struct gt_cli_injection_options *given,
+			    const struct gt_strings *paths,
 			    struct gt_trace_injection **ret_injection)
 {
 	gt_auto(trace_injection) struct gt_trace_injection *injection =
@@ -358,7 +359,7 @@ int gt_trace_injection_open(const struct gt_cli_injection_options *given, const 
 		return GT_EXIT_FAILED;
 	}
 	injection->self.given = given;
-	status = gt_cli_injection_read(&injection->self, path);
+	status = gt_cli_injection_read(&injection->self, paths->words.items, paths->words.count);
 	if (status == GT_GO_ON)
 		status = open_collector(injection);
 	if (status == GT_GO_ON)

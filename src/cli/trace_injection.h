@@ -12,10 +12,11 @@
 struct gt_trace_injection;
 
 /*
- * Verify the programs of an object, load its host programs, and open the collector. GT_GO_ON, or
+ * Verify the programs of objects, load their host programs, and open the collector. GT_GO_ON, or
  * the exit status of an error that was printed. `given` must outlive the result.
  */
-int gt_trace_injection_open(const struct gt_cli_injection_options *given, const char *path,
+int gt_trace_injection_open(const struct gt_cli_injection_options *given,
+			    const struct gt_strings *paths,
 			    struct gt_trace_injection **ret_injection);
 void gt_trace_injection_close(struct gt_trace_injection *injection);
 GT_DEFINE_AUTO(trace_injection, struct gt_trace_injection, gt_trace_injection_close)

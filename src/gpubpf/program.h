@@ -57,6 +57,7 @@ struct gt_bpf_map {
 	bool constant;                 /* read only and frozen: loads of it give known values */
 	bool host_only;                /* no GPU program uses it, or can use it: see `problem` */
 	bool internal;                 /* made by gputap: not shown */
+	bool pinned;                   /* declared with LIBBPF_PIN_BY_NAME (object/merge.h) */
 	bool with_host;                /* host programs use it, too: its memory is the kernel's */
 	char *problem;                 /* why GPU programs cannot use it, or NULL. Owned. */
 	struct gt_bpf_type key, value; /* of rings: value is the type of records */

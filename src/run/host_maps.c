@@ -18,13 +18,18 @@ bool gt_host_programs_own(const struct gt_host_programs *programs, uint32_t map)
 		 gt_bpf_map_is_on_host(&programs->object->maps[map])));
 }
 
-static int map_descriptor(const struct gt_host_programs *programs, uint32_t map)
+struct bpf_map *gt_host_find_map(const struct gt_host_programs *programs, uint32_t map)
 {
 	struct bpf_map *source = NULL;
 
 	for (uint32_t i = 0; i <= map; i++)
 		source = bpf_object__next_map(programs->source, source);
-	return bpf_map__fd(source);
+	return source;
+}
+
+static int map_descriptor(const struct gt_host_programs *programs, uint32_t map)
+{
+	return bpf_map__fd(gt_host_find_map(programs, map));
 }
 
 /* Copy an entry of a kernel map into memory in the layout of our maps. */

@@ -57,5 +57,7 @@ static inline bool gt_host_is_per_cpu(const struct gt_bpf_map_kind *kind)
 	       kind->host_type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
-/* host_maps.c: close the rings that were read. */
+/* host_maps.c: a map of the object, as libbpf has it. */
+struct bpf_map *gt_host_find_map(const struct gt_host_programs *programs, uint32_t map);
+/* Close the rings that were read. */
 void gt_host_rings_close(struct gt_host_programs *programs);

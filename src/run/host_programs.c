@@ -97,7 +97,8 @@ static int configure_maps(struct gt_host_programs *programs, struct gt_diag *dia
 	bpf_object__for_each_map (source, programs->source) {
 		const struct gt_bpf_map *map = &programs->object->maps[number];
 		const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
-		int error = 0;
+		/* Values of an earlier run are not those of this one, and nothing stays. */
+		int error = bpf_map__set_pin_path(source, NULL);
 
 		if (!programs->uses[number++]) {
 			if (!map->host_only || map->type >= FIRST_FOREIGN)
@@ -204,6 +205,25 @@ static const char *last_reason(char *log)
 		    strncmp(line, "stack depth", 11))
 			reason = line;
 	return reason;
+}
+
+bool gt_host_programs_have(const struct gt_host_programs *programs, const char *name)
+{
+	return bpf_object__find_program_by_name(programs->source, name);
+}
+
+int gt_host_programs_share(struct gt_host_programs *programs, uint32_t map,
+			   const struct gt_host_programs *other, uint32_t other_map,
+			   struct gt_diag *diag)
+{
+	int error = 0;
+
+	if (programs->uses[map] && other->uses[other_map])
+		error = bpf_map__reuse_fd(gt_host_find_map(programs, map),
+					  bpf_map__fd(gt_host_find_map(other, other_map)));
+	return error ? gt_diag(diag, error, "linux", programs->object->maps[map].name,
+			       "cannot share the map: %s", strerror(-error))
+		     : 0;
 }
 
 int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *diag)

@@ -29,6 +29,15 @@ int gt_host_programs_load(struct gt_host_programs *programs, struct gt_diag *dia
 /* The same, to be attached by gt_host_programs_attach_command. */
 int gt_host_programs_load_for_command(struct gt_host_programs *programs, struct gt_diag *diag);
 /*
+ * Use a map of other host programs, which are loaded, in place of one of these, which are not. 0,
+ * or the error of libbpf. Nothing if one of them does not use it.
+ */
+int gt_host_programs_share(struct gt_host_programs *programs, uint32_t map,
+			   const struct gt_host_programs *other, uint32_t other_map,
+			   struct gt_diag *diag);
+/* Whether there is a program of this name. */
+bool gt_host_programs_have(const struct gt_host_programs *programs, const char *name);
+/*
  * Descriptors for gt_shared_open, valid after loading: one per map of the object, -1 for maps that
  * are not shared. Owned by `programs`.
  */

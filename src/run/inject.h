@@ -45,7 +45,7 @@ struct gt_inject_coverage {
 	uint64_t ptx_dropped; /* of cubins, to limit the memory: they are SASS only */
 };
 
-struct gt_host_programs;
+struct gt_host_group;
 
 struct gt_inject_options {
 	const struct gt_bpf_object *object;
@@ -61,7 +61,7 @@ struct gt_inject_options {
 	 * probe'. */
 	struct gt_bpf_filter *filters;
 	/* Those of the object, loaded; NULL: none. Maps that they share are the kernel's. */
-	struct gt_host_programs *host_programs;
+	struct gt_host_group *host_programs;
 	/* Where files for later runs are kept, in directories of their own (base/file_cache.h);
 	 * NULL: nowhere. */
 	const char *cache;

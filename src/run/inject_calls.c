@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "run/host_programs.h"
+#include "run/host_group.h"
 #include "run/inject_private.h"
 
 int gt_inject_calls_plan(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
@@ -36,7 +36,7 @@ int gt_inject_calls_start(struct gt_inject *inject, struct gt_diag *diag)
 {
 	struct gt_inject_calls *calls = &inject->host_calls;
 	const int *kernel = inject->options.host_programs
-				    ? gt_host_programs_arrays(inject->options.host_programs)
+				    ? gt_host_group_arrays(inject->options.host_programs)
 				    : NULL;
 	int error;
 

@@ -11,7 +11,7 @@
 #include "base/installed.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
-#include "run/host_programs.h"
+#include "run/host_group.h"
 #include "run/shell_status.h"
 #include "session/signals.h"
 
@@ -52,7 +52,7 @@ static int attach_host_programs(const struct gt_inject_command *command,
 	};
 
 	return command->host_programs
-		       ? gt_host_programs_attach_command(command->host_programs, &attached, diag)
+		       ? gt_host_group_attach_command(command->host_programs, &attached, diag)
 		       : 0;
 }
 
@@ -176,7 +176,7 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 	}
 	gt_signals_release(&signals.signals);
 	if (command->host_programs)
-		gt_host_programs_detach(command->host_programs);
+		gt_host_group_detach(command->host_programs);
 	gt_child_release(&child);
 	return error;
 }

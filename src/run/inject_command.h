@@ -9,9 +9,9 @@
 struct gt_inject_command {
 	char *const *words; /* a program and its arguments, ended by NULL */
 	enum gt_gpu gpu;
-	uint64_t interval_ns;                   /* between two calls of `tick`; 0: none */
-	struct gt_host_programs *host_programs; /* as in gt_inject_options: attached meanwhile */
-	const char *const *targets;             /* as in gt_host_command */
+	uint64_t interval_ns;                /* between two calls of `tick`; 0: none */
+	struct gt_host_group *host_programs; /* as in gt_inject_options: attached meanwhile */
+	const char *const *targets;          /* as in gt_host_command */
 	size_t target_count;
 	/* Records and printed lines may have arrived: called often, and at the end. */
 	void (*idle)(void *context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The socket of the agents: connections, requests, results. */
-#include "run/host_programs.h"
+#include "run/host_group.h"
 #include "run/inject_private.h"
 
 #include <errno.h>
@@ -229,8 +229,8 @@ static void take_request(struct gt_inject *inject, struct gt_inject_connection *
 	if (receive_request(inject, connection->fd, &request, &file)) {
 		/* The process waits, so that no call of its modules' kernels is missed. */
 		if (inject->options.host_programs)
-			gt_host_programs_attach_process(inject->options.host_programs,
-							connection->module.pid);
+			gt_host_group_attach_process(inject->options.host_programs,
+						     connection->module.pid);
 		if (answer_request(inject, connection, &request, &file))
 			return;
 	}

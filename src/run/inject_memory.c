@@ -11,7 +11,7 @@
 #include "agent/message.h"
 #include "agent/protocol.h"
 #include "base/file_limit.h"
-#include "run/host_programs.h"
+#include "run/host_group.h"
 
 enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
@@ -124,7 +124,7 @@ static int array_of(const struct gt_inject *inject, uint32_t number)
 	return inject->options.host_programs && number < inject->map_count &&
 			       !map_of(inject, number)->internal &&
 			       !gt_bpf_map_is_on_host(map_of(inject, number))
-		       ? gt_host_programs_arrays(inject->options.host_programs)[number]
+		       ? gt_host_group_arrays(inject->options.host_programs)[number]
 		       : -1;
 }
 

@@ -68,6 +68,30 @@ expect_values() {
 	expect_output_line '^vectoradd: 262144 sums are right$'
 }
 
+@test "host programs of two objects share a map with the GPU program of one of them" {
+	need_probes
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	local map='struct { __uint(type, GPUTAP_MAP_ARRAY); __uint(max_entries, 4);
+		__uint(pinning, LIBBPF_PIN_BY_NAME); __type(key, unsigned int);
+		__type(value, unsigned long long); } sums SEC(".maps");'
+	program "$map
+		SEC(\"gpu/entry/*\") int thread(void *ctx) { ADD(sums, 0, 1); return 0; }
+		SEC(\"uprobe/libcudart.so:cudaLaunchKernel\") int call(void *ctx) { ADD(sums, 1, 1); return 0; }"
+	mv "$object" "$BATS_TEST_TMPDIR/a.o"
+	program "$map
+		SEC(\"uretprobe/libcudart.so:cudaLaunchKernel\") int call(void *ctx) {
+			ADD(sums, 1, 10); ADD(sums, 2, 1); return 0; }
+		SEC(\"uprobe\") int other(void *ctx) { ADD(sums, 3, 1); return 0; }"
+	for first in "$BATS_TEST_TMPDIR/a.o" "$object"; do
+		second=$object
+		[ "$first" != "$object" ] || second=$BATS_TEST_TMPDIR/a.o
+		on_soft "$first" "$second" --attach other=libcudart.so:cudaLaunchKernel -- "$examples/vectoradd"
+		expect_status 0
+		expect_values sums 262144 11 1 1
+	done
+	[ ! -e /sys/fs/bpf/sums ] || fail 'the map was pinned'
+}
+
 @test "a uprobe of the runtime library is also attached where the runtime is linked statically" {
 	need_probes
 	need_file "$examples/vectoradd-static" "example (no clang that makes PTX)"

@@ -65,6 +65,68 @@ expect_slots() {
 	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 1 kernel, 1 compiled; 7 sites: 7 patched, 0 rejected$'
 }
 
+# two_objects: a.bpf.o and b.bpf.o, whose programs of one name are in the same kernel; each has a map
+# `counts` of its own, and they share the map `both`.
+two_objects() {
+	local name
+	for name in a b; do
+		object 'GPUTAP_ARRAY(counts, unsigned long long, 2);
+			struct { __uint(type, GPUTAP_MAP_ARRAY); __uint(max_entries, '"${1:-4}"');
+				__uint(pinning, GPUTAP_PIN_BY_NAME); __type(key, unsigned int);
+				__type(value, unsigned long long); } both SEC(".maps");
+			SEC("gpu/entry/*") int enter(void *ctx) {
+				unsigned int key = 0; bpf_map_add(&counts, &key, '$((1 + ${#name}))');
+				bpf_map_add(&both, &key, 1); return 0; }
+			SEC("gpu/entry.block/*") int '$name'_block(void *ctx) {
+				unsigned int key = 1; bpf_map_add(&both, &key, 1); return 0; }'
+		mv "$BATS_TEST_TMPDIR/program.o" "$BATS_TEST_TMPDIR/$name.bpf.o"
+		shift $(($# > 0))
+	done
+}
+
+# run_both OPTIONS…: runs an example with both objects.
+run_both() {
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/a.bpf.o" "$BATS_TEST_TMPDIR/b.bpf.o" "$@" -- \
+		"$examples/vectoradd"
+}
+
+@test "run inserts several objects; their maps are apart, but for those pinned by name" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	two_objects
+	run_both
+	expect_status 0
+	expect_output_line '^vectoradd: 262144 sums are right$'
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0] | ([.maps[] | {(.name): [.entries[].value]}] | add) ==
+		{"a:counts": [524288], "b:counts": [524288], "both": [524288, 2048]} and
+		(.coverage | .modules == 1 and .kernels == 1 and .found == 4 and .patched == 4)'
+	# A name that both have selects both; with the object's name it selects one.
+	run_both --prog enter
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0] | [.maps[] | select(.name == "both") | .entries[].value] == [524288] and
+		.coverage.patched == 2'
+	run_both --prog b:enter --set 'b:counts[1]=7,both[3]=5'
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0] | [.maps[] | {(.name): [.entries[].value]}] | add |
+		."a:counts" == [] and ."b:counts" == [524288, 7] and .both == [262144, 5]'
+	run_both --prog c:enter
+	expect_status 1
+	expect_error_line "a.bpf.o, .*/b.bpf.o: no GPU program 'c:enter'$"
+}
+
+@test "run rejects objects that declare a map of one name in different sizes" {
+	two_objects 4 8
+	run_both
+	expect_status 2
+	expect_error_line "b.bpf.o: the map 'both' is shared \(LIBBPF_PIN_BY_NAME\), and another object declares it with another type, size or flags$"
+	gputap run "$BATS_TEST_TMPDIR/a.bpf.o" "$BATS_TEST_TMPDIR/b.bpf.o"
+	expect_status 2
+	expect_error_line 'a command is needed: -- CMD '
+	gputap run
+	expect_status 2
+	expect_error_line 'an object file is needed '
+}
+
 @test "run leaves the results of every example as they are" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	counting 'gpu/entry/*' 'gpu/exit/*' gpu/memory gpu/atomic gpu/barrier gpu/branch gpu/loop

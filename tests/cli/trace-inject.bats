@@ -52,6 +52,20 @@ trace_with() {
 		"$(grep -n '\[GPU\]' <<<"$stderr" | head -1 | cut -d: -f1)" ] || fail 'a record is too early'
 }
 
+@test "trace --inject takes several objects" {
+	object "$blocks"
+	mv "$BATS_TEST_TMPDIR/program.o" "$BATS_TEST_TMPDIR/first.o"
+	object "$blocks"
+	trace_with --inject "$BATS_TEST_TMPDIR/first.o" -- "$examples/pipeline"
+	expect_output 'pipeline: 16 launches are right'
+	for name in program first; do
+		[ "$(grep -cE " $name:blocks +\\[GPU\\]" <<<"$stderr")" = 16 ] || fail "$name has not 16 records"
+		expect_error_line "^$name:counts \(array, 4 entries at most\)$"
+	done
+	[ "$(grep -c '^  0: 16$' <<<"$stderr")" = 2 ] || fail 'a map is wrong'
+	expect_error_line '^gputap: 1 module: 1 patched .* 2 sites: 2 patched, 0 rejected$'
+}
+
 @test "trace --inject --json has records, in time, whatever the GPU's clock is" {
 	object "$blocks"
 	for offset in 0 -86400s 5000s; do

@@ -33,6 +33,7 @@ struct gt_object_section_records {
 
 struct gt_object_map_types {
 	struct gt_bpf_type key, value;
+	bool pinned;
 };
 
 /* An object being read. */
@@ -43,7 +44,7 @@ struct gt_object_reader {
 	const struct gt_file *file; /* the bytes of the object, checked */
 	struct gt_file ext;         /* its .BTF.ext */
 	struct gt_object_ext_header header;
-	struct gt_object_map_types *types; /* by map; libbpf forgets those of rings */
+	struct gt_object_map_types *types; /* by map; libbpf forgets some */
 	bool all;                          /* every program counts as a GPU program */
 	bool in_text;                      /* and all of them are functions of .text */
 	struct gt_diag *diag;

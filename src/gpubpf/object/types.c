@@ -47,6 +47,7 @@ int gt_object_read_types(struct gt_object_reader *reader)
 		reader->types[count++] = (struct gt_object_map_types){
 			.key = {reader->object->types, bpf_map__btf_key_type_id(map)},
 			.value = {reader->object->types, bpf_map__btf_value_type_id(map)},
+			.pinned = bpf_map__pin_path(map),
 		};
 	}
 	return 0;
@@ -58,6 +59,7 @@ void gt_object_take_types(const struct gt_object_reader *reader, uint32_t number
 
 	map->key = reader->types[number].key;
 	map->value = reader->types[number].value;
+	map->pinned = reader->types[number].pinned;
 	map->histogram = gt_bpf_type_is_named(&map->value, HISTOGRAM_TYPE);
 }
 
