@@ -36,20 +36,6 @@ struct gt_copies {
 	struct copy_speed speeds[2][GT_HOST_MEMORIES]; /* to the device, from the device */
 };
 
-/* One copy, with what is known of its ends from earlier calls. */
-struct copy_traits {
-	enum gt_direction direction;
-	enum gt_host_memory host;
-	bool waits; /* the call returns when it is done */
-};
-
-const char *gt_direction_name(enum gt_direction direction)
-{
-	static const char *const names[GT_DIRECTIONS] = {"H2H", "H2D", "D2H", "D2D", "P2P", "?"};
-
-	return names[direction];
-}
-
 static int ignore_change(void *context, const struct gt_names *names,
 			 const struct gt_memory_change *change)
 {
@@ -102,109 +88,6 @@ void gt_copies_free(struct gt_copies *copies)
 	free(copies);
 }
 
-enum copy_side {
-	SIDE_UNKNOWN,
-	SIDE_HOST,
-	SIDE_DEVICE,
-};
-
-/* What the call says of an end, else what lies at its address. */
-static enum copy_side side_of(const struct gt_copies *copies, const struct gt_operation *operation,
-			      const struct gt_copy_end *end)
-{
-	int device;
-
-	switch (end->kind) {
-	case GT_END_HOST:
-		return SIDE_HOST;
-	case GT_END_DEVICE:
-	case GT_END_ARRAY:
-		return SIDE_DEVICE;
-	default:
-		break;
-	}
-	switch (gt_memory_find(copies->memory, operation->event->head.process, end->address,
-			       &device)) {
-	case GT_ADDRESS_DEVICE:
-	case GT_ADDRESS_MANAGED:
-		return SIDE_DEVICE;
-	case GT_ADDRESS_PINNED:
-		return SIDE_HOST;
-	default:
-		return SIDE_UNKNOWN;
-	}
-}
-
-/* Where one end is known, what is unknown at the other was never allocated: it is the host's. */
-static enum gt_direction resolve_direction(const struct gt_copies *copies,
-					   const struct gt_operation *operation,
-					   const struct gt_copy_ends *ends)
-{
-	static const enum gt_direction directions[3][3] = {
-		{GT_DIRECTION_UNKNOWN, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
-		{GT_HOST_TO_HOST, GT_HOST_TO_HOST, GT_HOST_TO_DEVICE},
-		{GT_DEVICE_TO_HOST, GT_DEVICE_TO_HOST, GT_DEVICE_TO_DEVICE},
-	};
-
-	return directions[side_of(copies, operation, &ends->source)]
-			 [side_of(copies, operation, &ends->target)];
-}
-
-static bool between_devices(const struct gt_copies *copies, const struct gt_operation *operation,
-			    const struct gt_copy_ends *ends)
-{
-	uint32_t process = operation->event->head.process;
-	int from, to;
-
-	if (ends->source.has_owner && ends->target.has_owner)
-		return ends->source.owner != ends->target.owner;
-	gt_memory_find(copies->memory, process, ends->source.address, &from);
-	gt_memory_find(copies->memory, process, ends->target.address, &to);
-	return from != GT_DEVICE_UNKNOWN && to != GT_DEVICE_UNKNOWN && from != to;
-}
-
-static enum gt_host_memory host_memory(const struct gt_copies *copies,
-				       const struct gt_operation *operation, uint64_t address)
-{
-	int device;
-
-	switch (gt_memory_find(copies->memory, operation->event->head.process, address, &device)) {
-	case GT_ADDRESS_PINNED:
-		return GT_MEMORY_PINNED;
-	case GT_ADDRESS_MANAGED:
-		return GT_MEMORY_MANAGED;
-	default:
-		return GT_MEMORY_PAGEABLE;
-	}
-}
-
-/*
- * CUDA Runtime API, "API synchronization behavior": without a stream, copies that involve the host
- * wait; those within the device or between devices do not.
- */
-static struct copy_traits look_at(const struct gt_copies *copies,
-				  const struct gt_operation *operation)
-{
-	int direction = gt_call_direction(&operation->call);
-	struct copy_traits copy = {GT_DIRECTION_UNKNOWN, GT_MEMORY_PAGEABLE, false};
-	struct gt_copy_ends ends;
-	bool has_ends = gt_call_copy_ends(&operation->call, &ends);
-
-	if (direction >= 0 && direction <= 3)
-		copy.direction = (enum gt_direction)direction;
-	else if (has_ends)
-		copy.direction = resolve_direction(copies, operation, &ends);
-	if (has_ends && copy.direction == GT_DEVICE_TO_DEVICE &&
-	    between_devices(copies, operation, &ends))
-		copy.direction = GT_PEER_TO_PEER;
-	if (has_ends && copy.direction == GT_HOST_TO_DEVICE)
-		copy.host = host_memory(copies, operation, ends.source.address);
-	if (has_ends && copy.direction == GT_DEVICE_TO_HOST)
-		copy.host = host_memory(copies, operation, ends.target.address);
-	copy.waits = !operation->names_stream && copy.direction <= GT_DEVICE_TO_HOST;
-	return copy;
-}
-
 /* The row of a key, whose group was first seen with that ordinal of a device. NULL: no memory. */
 static struct gt_copies_row *row_in(struct gt_hash *rows, const struct copies_key *key, int device)
 {
@@ -237,7 +120,7 @@ static struct gt_copies_row *row_of(struct gt_copies *copies, const struct gt_na
 	return row_in(copies->by_key, &key, operation->event->head.device);
 }
 
-static void count_speed(struct gt_copies *copies, const struct copy_traits *copy, uint64_t bytes,
+static void count_speed(struct gt_copies *copies, const struct gt_copy_traits *copy, uint64_t bytes,
 			uint64_t ns)
 {
 	struct copy_speed *speed =
@@ -267,7 +150,7 @@ static int count_sizes(struct gt_copies_row *row, const struct gt_operation *ope
 }
 
 static int count_copy(struct gt_copies *copies, struct gt_copies_row *row,
-		      const struct gt_operation *operation, const struct copy_traits *copy)
+		      const struct gt_operation *operation, const struct gt_copy_traits *copy)
 {
 	uint64_t bytes = operation->has_bytes ? operation->bytes : 0;
 	struct gt_copies_part *part = copy->waits ? &row->waited : &row->asynchronous;
@@ -304,7 +187,7 @@ static void report_completed(void *opaque, const struct gt_work *work, uint64_t 
 /* A copy that becomes a node of a graph. */
 static int take_node(struct gt_copies *copies, const struct gt_operation *operation)
 {
-	struct copy_traits copy = look_at(copies, operation);
+	struct gt_copy_traits copy = gt_copy_traits_of(copies->memory, operation);
 
 	return gt_graphs_add(copies->graphs, operation, copy.direction,
 			     operation->has_bytes ? operation->bytes : 0);
@@ -356,7 +239,7 @@ static int take_queued(struct gt_copies *copies, const struct gt_operation *oper
 static int take_copy(struct gt_copies *copies, const struct gt_names *names,
 		     const struct gt_operation *operation)
 {
-	struct copy_traits copy = look_at(copies, operation);
+	struct gt_copy_traits copy = gt_copy_traits_of(copies->memory, operation);
 	struct gt_copies_row *row = row_of(copies, names, operation, copy.direction);
 	uint64_t tag = (uintptr_t)row;
 	int error;

@@ -7,28 +7,9 @@
 #pragma once
 
 #include "analysis/analysis.h"
+#include "analysis/copy_traits.h"
 #include "base/clean.h"
 #include "base/histogram.h"
-
-enum gt_direction {
-	GT_HOST_TO_HOST,
-	GT_HOST_TO_DEVICE,
-	GT_DEVICE_TO_HOST,
-	GT_DEVICE_TO_DEVICE,
-	GT_PEER_TO_PEER,
-	GT_DIRECTION_UNKNOWN,
-	GT_DIRECTIONS,
-};
-/* "H2H", "H2D", "D2H", "D2D", "P2P", "?" */
-const char *gt_direction_name(enum gt_direction direction);
-
-/* The host memory that was copied from or to. */
-enum gt_host_memory {
-	GT_MEMORY_PAGEABLE, /* not seen to be pinned */
-	GT_MEMORY_PINNED,
-	GT_MEMORY_MANAGED,
-	GT_HOST_MEMORIES,
-};
 
 struct gt_copies_part {
 	uint64_t count, bytes;

@@ -373,6 +373,17 @@ uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation 
 	return ended_by_stream(process, find_stream(process, operation, false), stream, operation);
 }
 
+uint64_t gt_order_before(const struct gt_order *order, const struct gt_order_stream *stream,
+			 uint32_t other)
+{
+	const struct order_process *process = gt_hash_get_u64(order->processes, stream->process);
+	const struct vector_clock *clock = process && stream->number < process->streams.count
+						   ? process->streams.items[stream->number].clock
+						   : NULL;
+
+	return clock && other < clock->count ? clock->times[other] : 0;
+}
+
 uint32_t gt_order_streams(const struct gt_order *order, uint32_t id)
 {
 	const struct order_process *process = gt_hash_get_u64(order->processes, id);

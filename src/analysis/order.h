@@ -37,6 +37,12 @@ int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
  */
 uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
 			uint32_t stream);
+/*
+ * The work of `other` that precedes what is put into a stream from now on: that of calls that
+ * returned at this time or before; 0: none is known.
+ */
+uint64_t gt_order_before(const struct gt_order *order, const struct gt_order_stream *stream,
+			 uint32_t other);
 /* Whether an operation can prove anything at all. */
 bool gt_order_proves(const struct gt_operation *operation);
 /* How many streams of a process have a number: 0 … n - 1. */

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The timeline: intervals of host and GPU, their times and joins. */
+#include "timeline.h"
+
+TEST("an operation has the times of its gpu_work event, and the calls around it")
+{
+	uint64_t launched, waited;
+
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	launched = stream.now;
+	stream.duration = 9000;
+	synchronize_stream(0x11);
+	waited = stream.now;
+	CHECK_INT(gpu_count, 0);
+	feed_work(GT_GPU_KERNEL, launched - 500, launched + 100, launched + 5000);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].operation, GT_GPU_KERNEL);
+	CHECK_INT(gpu[0].basis, GT_TIMES_MEASURED);
+	CHECK_STR(gpu[0].kernel, "steps");
+	CHECK_INT(gpu[0].stream, 0x11);
+	CHECK_INT(gpu[0].context, 0xc0);
+	CHECK_INT(gpu[0].submitted, launched - 500);
+	CHECK_INT(gpu[0].start, launched + 100);
+	CHECK_INT(gpu[0].end, launched + 5000);
+	CHECK_INT(host_count, 2);
+	CHECK_INT(host[0].activity, GT_HOST_LAUNCH);
+	CHECK_STR(host[0].name, "cudaLaunchKernel");
+	CHECK_INT(host[1].activity, GT_HOST_WAIT);
+	CHECK_INT(gpu[0].call.number, host[0].number);
+	CHECK_INT(gpu[0].call.end, launched);
+	CHECK_INT(gpu[0].wait.number, host[1].number);
+	CHECK_INT(gpu[0].wait.start, waited - 9000);
+	CHECK_INT(gpu[0].wait.end, waited);
+	CHECK_INT(gt_timeline_totals(timeline)->contradicted, 0);
+}
+
+TEST("without a gpu_work event the times are bounds: from the submission to the end of the wait")
+{
+	uint64_t launched, waited;
+
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	launched = stream.now;
+	synchronize_stream(0x11);
+	waited = stream.now;
+	CHECK_INT(gpu_count, 0);
+	finish_timeline();
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].basis, GT_TIMES_ESTIMATED);
+	CHECK_INT(gpu[0].start, launched - 1000);
+	CHECK_INT(gpu[0].end, waited);
+	CHECK_INT(gpu[0].shares, 1);
+}
+
+TEST("an estimated operation is passed on when its gpu_work event has not come for a second")
+{
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	synchronize_stream(0x11);
+	stream.now += GT_TIMELINE_HORIZON;
+	call_with("cudaGetLastError", NULL, 0, 0);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].basis, GT_TIMES_ESTIMATED);
+}
+
+TEST("operations that one wait proves share their time, if nothing distinguishes them")
+{
+	start_timeline();
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	launch(KERNEL, 1, 64, 0x11, 0);
+	synchronize_stream(0x11);
+	launch(KERNEL, 1, 64, 0x11, 0);
+	synchronize_stream(0x11);
+	finish_timeline();
+	CHECK_INT(gpu_count, 3);
+	CHECK_INT(gpu[0].operation, GT_GPU_COPY_TO_DEVICE);
+	CHECK_INT(gpu[0].memory, GT_MEMORY_PINNED);
+	CHECK_INT(gpu[0].bytes, 64);
+	CHECK_INT(gpu[0].shares, 2);
+	CHECK_INT(gpu[1].shares, 2);
+	CHECK_INT(gpu[1].previous, gpu[0].number);
+	CHECK_INT(gpu[2].shares, 1);
+	CHECK(gpu[2].start >= gpu[1].wait.end);
+}
+
+TEST("an estimated operation ends before the next one of its stream, where that was measured")
+{
+	uint64_t first;
+
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	first = stream.now;
+	launch(KERNEL, 1, 64, 0x11, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, first + 4000, first + 6000);
+	stream.duration = 20000;
+	synchronize_stream(0x11);
+	CHECK_INT(gpu_count, 2);
+	CHECK_INT(gpu[0].basis, GT_TIMES_ESTIMATED);
+	CHECK_INT(gpu[0].end, first + 4000);
+	CHECK_INT(gpu[1].basis, GT_TIMES_MEASURED);
+	CHECK_INT(gpu[1].release, GT_RELEASE_SUBMISSION);
+}
+
+TEST("what released an operation is the last of its submission, its stream and its dependencies")
+{
+	uint64_t base;
+
+	start_timeline();
+	create_stream(0x11);
+	create_stream(0x12);
+	base = stream.now;
+	launch(KERNEL, 1, 64, 0x11, 0); /* submitted at base + 2000 at the latest */
+	feed_work(GT_GPU_KERNEL, base + 1500, base + 1700, base + 50000);
+	record_event(0xe1, 0x11);
+	wait_event(0x12, 0xe1);
+	launch(KERNEL, 1, 64, 0x12, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, base + 50010, base + 60000);
+	launch(KERNEL, 1, 64, 0x12, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, base + 60000, base + 61000);
+	stream.duration = 100000;
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	CHECK_INT(gpu_count, 3);
+	CHECK_INT(gpu[0].release, GT_RELEASE_SUBMISSION);
+	CHECK_INT(gpu[0].released, base + 1500);
+	CHECK_INT(gpu[1].dependency_count, 1);
+	CHECK_INT(gpu[1].dependencies[0], gpu[0].number);
+	CHECK_INT(gpu[1].release, GT_RELEASE_DEPENDENCY);
+	CHECK_INT(gpu[1].releaser, gpu[0].number);
+	CHECK_INT(gpu[1].released, base + 50000);
+	CHECK_INT(gpu[2].dependency_count, 0);
+	CHECK_INT(gpu[2].release, GT_RELEASE_STREAM);
+	CHECK_INT(gpu[2].releaser, gpu[1].number);
+}
+
+TEST("work in the default stream depends on the blocking streams")
+{
+	start_timeline();
+	create_stream(0x11);
+	launch(KERNEL, 1, 64, 0x11, 0);
+	launch(KERNEL, 1, 64, 0, 0);
+	call_with("cudaDeviceSynchronize", NULL, 0, 0);
+	finish_timeline();
+	CHECK_INT(gpu_count, 2);
+	CHECK_INT(gpu[1].stream, GT_STREAM_LEGACY);
+	CHECK_INT(gpu[1].dependency_count, 1);
+	CHECK_INT(gpu[1].dependencies[0], gpu[0].number);
+	CHECK(gpu[0].queue != gpu[1].queue);
+}
+
+TEST("a copy that waits for itself is a blocked call, and joined to itself")
+{
+	start_timeline();
+	copy(DEVICE, HOST, 4096, H2D);
+	finish_timeline();
+	CHECK_INT(host[0].activity, GT_HOST_BLOCKED);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].memory, GT_MEMORY_PAGEABLE);
+	CHECK_INT(gpu[0].call.number, host[0].number);
+	CHECK_INT(gpu[0].wait.number, host[0].number);
+	CHECK_INT(gpu[0].start, host[0].start);
+	CHECK_INT(gpu[0].end, host[0].end);
+}
+
+TEST("a gpu_work event that comes before its call has returned waits for it")
+{
+	uint64_t submitted;
+
+	start_timeline();
+	submitted = stream.now + 1500;
+	feed_work(GT_GPU_COPY_TO_DEVICE, submitted, submitted + 10, submitted + 100);
+	CHECK_INT(gpu_count, 0);
+	copy(DEVICE, HOST, 4096, H2D);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].basis, GT_TIMES_MEASURED);
+	CHECK_INT(gpu[0].start, submitted + 10);
+}
+
+TEST("a gpu_work event without a call is an operation of its own")
+{
+	start_timeline();
+	feed_work(GT_GPU_KERNEL, stream.now - 500, stream.now, stream.now + 100);
+	CHECK_INT(gpu_count, 1);
+	CHECK_STR(gpu[0].kernel, "steps");
+	CHECK_INT(gpu[0].call.number, 0);
+	CHECK_INT(gpu[0].queue, GT_STREAM_UNNUMBERED);
+	CHECK_INT(gt_timeline_totals(timeline)->unmatched, 1);
+}
+
+TEST("times that contradict the calls are counted")
+{
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, stream.now, stream.now + 1000000);
+	synchronize_stream(0x11);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gt_timeline_totals(timeline)->contradicted, 1);
+}
+
+TEST("an operation that nothing waits for ends with its process")
+{
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	ends(100);
+	finish_timeline();
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].end, stream.now);
+	CHECK_INT(gpu[0].wait.number, 0);
+}
+
+TEST("a launch inside another call is joined to the outermost call")
+{
+	start_timeline();
+	stream.depth = 1;
+	{
+		struct built built = begin("cuLaunchKernel");
+
+		pass(&built, "f", KERNEL);
+		pass(&built, "hStream", 0x11);
+		returns(&built, 0);
+	}
+	CHECK_INT(host_count, 0);
+	enclose();
+	call_with("cublasSgemm_v2", NULL, 0, 0);
+	reset_times();
+	synchronize_stream(0x11);
+	finish_timeline();
+	CHECK_INT(host_count, 2);
+	CHECK_INT(host[0].activity, GT_HOST_API);
+	CHECK_STR(host[0].name, "cublasSgemm_v2");
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].call.number, host[0].number);
+	CHECK_INT(gpu[0].call.start, host[0].start);
+}
+
+TEST("a launch into a graph that is being captured is no operation")
+{
+	start_timeline();
+	call_with("cudaStreamBeginCapture", "stream", 0x11, 0);
+	launch(KERNEL, 1, 64, 0x11, 0);
+	finish_timeline();
+	CHECK_INT(gpu_count, 0);
+	CHECK_INT(host[1].activity, GT_HOST_API);
+}
+
+TEST("memory is bounded: the oldest operation is passed on, and counted")
+{
+	start_timeline();
+	for (unsigned i = 0; i <= GT_TIMELINE_MAX_PENDING; i++)
+		launch(KERNEL, 1, 64, 0x11, 0);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gt_timeline_totals(timeline)->evicted, 1);
+	finish_timeline();
+	CHECK_INT(gpu_count, GT_TIMELINE_MAX_PENDING + 1);
+}
+
+TEST("time off the CPU is an interval of its thread")
+{
+	struct gt_event *event;
+
+	start_timeline();
+	event = gt_event_new(GT_EVENT_off_cpu, "worker", 6);
+	event->time = 5000;
+	event->process = event->thread = 100;
+	((struct gt_event_off_cpu *)event)->duration = 3000;
+	feed_event(event);
+	free(event);
+	CHECK_INT(host_count, 1);
+	CHECK_INT(host[0].activity, GT_HOST_OFF_CPU);
+	CHECK_INT(host[0].start, 2000);
+	CHECK_INT(host[0].end, 5000);
+	CHECK_INT(host[0].number, 0);
+}
+
+TEST("all that a timeline keeps is released")
+{
+	gt_timeline_free(timeline);
+	timeline = NULL;
+	gt_names_free(stream.names);
+	stream.names = NULL;
+}
+
+TEST_MAIN
