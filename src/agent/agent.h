@@ -128,6 +128,20 @@ bool gt_agent_send_compiled(const struct gt_agent_image *report);
  */
 bool gt_agent_map_memory(void **ret_memory, size_t *ret_size);
 
+struct gt_agent_ring;
+
+/* Ask for a ring for the events of this process, and map it. False: there is none. */
+bool gt_agent_request_ring(struct gt_agent_ring *ret_ring);
+
+/* ---- events.c ---- */
+
+/*
+ * The ring of this process, which is asked for once; NULL: there is none, or another thread asks
+ * for it at the moment.
+ */
+const struct gt_agent_ring *gt_agent_ring(void);
+void gt_agent_ring_forked(void);
+
 /* In the child after fork: no other thread runs, and locks may be held by threads that are gone. */
 void gt_agent_contexts_forked(void);
 void gt_agent_sides_forked(void);

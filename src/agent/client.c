@@ -20,6 +20,7 @@
 #include "agent/filters.h"
 #include "agent/message.h"
 #include "agent/protocol.h"
+#include "agent/ring_map.h"
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "base/ptx_names.h"
@@ -547,4 +548,40 @@ bool gt_agent_map_memory(void **ret_memory, size_t *ret_size)
 	*ret_memory = atomic_load(&agent_maps.memory);
 	*ret_size = atomic_load(&agent_maps.size);
 	return *ret_memory;
+}
+
+/* ---- the ring of events ---------------------------------------------------------------- */
+
+/* Map the ring of a reply; the file is closed in any case. */
+static bool map_ring(int fd, uint64_t capacity, struct gt_agent_ring *ret_ring)
+{
+	struct stat status;
+	bool mapped = fd >= 0 && capacity >= GT_AGENT_RING_MIN && capacity <= GT_AGENT_RING_MAX &&
+		      !(capacity & (capacity - 1)) && !fstat(fd, &status) &&
+		      (uint64_t)status.st_size >= GT_AGENT_RING_PAGE + capacity &&
+		      gt_agent_ring_map(fd, capacity, ret_ring);
+
+	if (fd >= 0)
+		close(fd);
+	return mapped;
+}
+
+bool gt_agent_request_ring(struct gt_agent_ring *ret_ring)
+{
+	struct gt_agent_request request = {.operation = GT_AGENT_EVENTS};
+	int64_t end = deadline_of_request();
+	int fd = -1, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+	bool is_mapped = false;
+
+	if (socket < 0)
+		return false;
+	if (exchange_messages(socket, &request, -1, end, &reply, &fd)) {
+		if (reply.verdict == GT_AGENT_RING)
+			is_mapped = map_ring(fd, reply.size, ret_ring);
+		else if (fd >= 0)
+			close(fd);
+	}
+	close(socket);
+	return is_mapped;
 }

@@ -52,6 +52,7 @@ static void reset_after_fork(void)
 {
 	gt_agent_contexts_forked();
 	gt_agent_sides_forked();
+	gt_agent_ring_forked();
 }
 
 static void find_driver(void)

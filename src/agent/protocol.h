@@ -33,7 +33,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 4,
+	GT_AGENT_VERSION = 5,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -51,6 +51,10 @@ enum gt_agent_operation {
 	 * or WANTED: the image is to follow, in a request of its own.
 	 */
 	GT_AGENT_NAMES,
+	/*
+	 * The ring for events of the process (ring.h), which has none yet: an earlier one is over.
+	 */
+	GT_AGENT_EVENTS,
 };
 
 struct gt_agent_request {
@@ -71,6 +75,7 @@ enum gt_agent_verdict {
 	/* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet; of GT_AGENT_NAMES */
 	GT_AGENT_WANTED,
 	GT_AGENT_ARRAY, /* map the array of the kernel that is attached over that memory */
+	GT_AGENT_RING,  /* map the ring that is attached; `size` is that of its data */
 };
 
 enum gt_agent_reply_flags {

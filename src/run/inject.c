@@ -2,6 +2,7 @@
 #include "run/inject.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "run/inject_private.h"
 #include "run/inject_reuse.h"
@@ -32,6 +33,12 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	inject->recovered = open_recovered(options->cache);
 	if (!inject->recovered || gt_inject_sites_new(&inject->sites))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	if (options->event_bytes) {
+		inject->events = gt_inject_events_new(options->event_bytes);
+		if (!inject->events)
+			return gt_diag(diag, -errno, "run", NULL,
+				       "cannot allocate rings for events: %s", strerror(errno));
+	}
 	error = gt_inject_memory_open(inject, diag);
 	if (!error && gt_inject_reuse_new(inject, &inject->reuse))
 		error = gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
@@ -55,6 +62,7 @@ void gt_inject_close(struct gt_inject *inject)
 		gt_inject_disconnect(inject, inject->connections);
 	gt_inject_control_close(inject);
 	gt_inject_memory_close(inject);
+	gt_inject_events_free(inject->events);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);
 	gt_vec_each (kernel, &inject->kernels)

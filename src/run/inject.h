@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "agent/ring.h"
 #include "gpubpf/filter.h"
 #include "gpubpf/map/ring_reader.h"
 #include "patch/image.h"
@@ -65,6 +66,11 @@ struct gt_inject_options {
 	/* Where files for later runs are kept, in directories of their own (base/file_cache.h);
 	 * NULL: nowhere. */
 	const char *cache;
+	/*
+	 * Bytes of data of the ring that each process gets for its events (agent/ring.h), a power
+	 * of 2; 0: processes get none.
+	 */
+	uint32_t event_bytes;
 	/* Called for each image with its outcome; may be NULL. */
 	void (*report)(void *context, const struct gt_inject_module *module);
 	/* Called before an image is patched; may be NULL. */
@@ -109,6 +115,23 @@ int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const ch
 struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program);
 /* The runs of a program that sampling skipped. */
 uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program);
+
+/* Of all processes. */
+struct gt_inject_event_counts {
+	uint64_t counts[GT_AGENT_COUNTS]; /* by the processes */
+	uint64_t malformed;               /* records, and rings that are not read any more */
+	uint64_t unread;                  /* records that were begun, and not completed */
+	uint32_t rings, rings_dropped;    /* processes that got a ring, or none: too many */
+};
+
+/*
+ * Read the events in the rings: their header's process is set, they are checked (gt_event_check),
+ * and valid during the call. ring: counts the rings from 1. event NULL: no more follow in a ring.
+ * Returns whether more may be there: a round is bounded.
+ */
+typedef void gt_inject_take_event(void *context, uint64_t ring, const struct gt_event *event);
+bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take, void *context);
+struct gt_inject_event_counts gt_inject_event_counts(const struct gt_inject *inject);
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 

@@ -213,6 +213,11 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 	case GT_AGENT_COMPILED:
 		gt_inject_image_compiled(inject, connection, request, *file);
 		return false;
+	case GT_AGENT_EVENTS:
+		if (inject->events)
+			gt_inject_events_send(inject->events, connection->module.pid,
+					      connection->fd);
+		return false;
 	case GT_AGENT_MAPS:
 		gt_inject_memory_send(inject, connection->fd);
 		return false;

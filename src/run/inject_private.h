@@ -103,6 +103,7 @@ struct gt_inject {
 	struct gt_inject_reuse *reuse;
 	struct gt_recovered *recovered; /* the PTX of cubins */
 	bool recover_always;
+	struct gt_inject_events *events; /* NULL: processes get no rings */
 	struct gt_inject_coverage coverage;
 	uint64_t patching; /* as in gt_inject_progress */
 	GT_VEC(struct gt_inject_reason) reasons;
@@ -127,6 +128,12 @@ int gt_inject_control_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_control_close(struct gt_inject *inject);
 /* Answer requests that have arrived. */
 void gt_inject_control_poll(struct gt_inject *inject);
+
+/* inject_events.c: rings of `capacity` bytes. NULL: errno says why. */
+struct gt_inject_events *gt_inject_events_new(uint32_t capacity);
+void gt_inject_events_free(struct gt_inject_events *events);
+/* Send a new ring to the agent of a process. */
+void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, int socket);
 
 /* inject_reasons.c: count a reason as in gt_inject_reason. */
 void gt_inject_reason_add(struct gt_inject *inject, uint32_t program, const char *text,

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The rings of events of the traced processes. A process can write to its ring at any time, so what
+ * is checked is a copy, and no position is taken from the ring but the end of its records.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/message.h"
+#include "agent/ring_map.h"
+#include "base/clean.h"
+#include "event/kinds.h"
+#include "run/inject_private.h"
+
+enum {
+	MAX_RINGS = 1024,      /* processes at a time */
+	MAX_RECORDS = 1 << 14, /* of a ring in one round */
+	ENDED_AT_ONCE = 16,
+};
+
+struct event_ring {
+	struct event_ring *next;
+	struct gt_agent_ring ring;
+	uint64_t number;
+	uint64_t position; /* bytes that were read */
+	pid_t pid;
+	int pidfd;   /* -1: the end of the process is not seen */
+	bool ended;  /* nobody writes any more */
+	bool broken; /* the process has destroyed it */
+};
+
+struct gt_inject_events {
+	struct event_ring *rings;
+	uint32_t count, capacity;
+	int epoll;                             /* of the processes */
+	struct gt_inject_event_counts retired; /* of the rings that are no more */
+	union {
+		struct gt_event event;
+		uint8_t bytes[GT_EVENT_MAX_SIZE];
+	} copy;
+};
+
+struct gt_inject_events *gt_inject_events_new(uint32_t capacity)
+{
+	struct gt_inject_events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return NULL;
+	events->capacity = capacity;
+	events->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (events->epoll >= 0)
+		return events;
+	free(events);
+	return NULL;
+}
+
+/* ---- rings ----------------------------------------------------------------------------- */
+
+/* A file of a size that nobody can change. */
+static int make_ring_file(uint32_t capacity)
+{
+	gt_autoclose int fd = memfd_create("gputap-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, GT_AGENT_RING_PAGE + (off_t)capacity) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -1;
+	return gt_take_fd(&fd);
+}
+
+/* The program that the process executed before has ended. */
+static void end_earlier(struct gt_inject_events *events, pid_t pid)
+{
+	for (struct event_ring *ring = events->rings; ring; ring = ring->next)
+		ring->ended |= ring->pid == pid;
+}
+
+static bool send_ring(struct gt_inject_events *events, struct event_ring *ring, int socket)
+{
+	gt_autoclose int fd = make_ring_file(events->capacity);
+	struct gt_agent_reply reply = {
+		.magic = GT_AGENT_MAGIC,
+		.verdict = GT_AGENT_RING,
+		.size = events->capacity,
+	};
+	struct epoll_event end = {.events = EPOLLIN, .data.ptr = ring};
+
+	if (fd < 0 || !gt_agent_ring_map(fd, events->capacity, &ring->ring))
+		return false;
+	ring->ring.head->capacity = events->capacity;
+	if (!gt_agent_send(socket, &reply, sizeof(reply), fd, MSG_DONTWAIT))
+		return false;
+	ring->pidfd = (int)syscall(SYS_pidfd_open, ring->pid, 0);
+	if (ring->pidfd >= 0)
+		epoll_ctl(events->epoll, EPOLL_CTL_ADD, ring->pidfd, &end);
+	return true;
+}
+
+static void free_ring(struct gt_inject_events *events, struct event_ring *ring)
+{
+	if (ring->pidfd >= 0) {
+		epoll_ctl(events->epoll, EPOLL_CTL_DEL, ring->pidfd, NULL);
+		close(ring->pidfd);
+	}
+	gt_agent_ring_unmap(&ring->ring);
+	free(ring);
+}
+
+void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, int socket)
+{
+	struct event_ring *ring = events->count < MAX_RINGS ? calloc(1, sizeof(*ring)) : NULL;
+
+	end_earlier(events, pid);
+	if (ring) {
+		ring->pid = pid;
+		ring->pidfd = -1;
+	}
+	if (!ring || !send_ring(events, ring, socket)) {
+		events->retired.rings_dropped++;
+		if (ring)
+			free_ring(events, ring);
+		return;
+	}
+	ring->number = ++events->retired.rings;
+	ring->next = events->rings;
+	events->rings = ring;
+	events->count++;
+}
+
+static void add_counts(struct gt_inject_event_counts *counts, const struct event_ring *ring)
+{
+	for (size_t i = 0; i < GT_AGENT_COUNTS; i++)
+		counts->counts[i] += __atomic_load_n(&ring->ring.head->counts[i], __ATOMIC_RELAXED);
+}
+
+void gt_inject_events_free(struct gt_inject_events *events)
+{
+	if (!events)
+		return;
+	for (struct event_ring *ring = events->rings, *next; ring; ring = next) {
+		next = ring->next;
+		free_ring(events, ring);
+	}
+	close(events->epoll);
+	free(events);
+}
+
+/* ---- records --------------------------------------------------------------------------- */
+
+/* Clear what was read, so that no word of it is taken for a tag, and return the room. */
+static void release_bytes(struct event_ring *ring, uint64_t size)
+{
+	memset(gt_agent_ring_word(&ring->ring, ring->position), 0, size);
+	ring->position += size;
+	__atomic_store_n(&ring->ring.head->released, ring->position, __ATOMIC_RELEASE);
+}
+
+static bool has_record(const struct event_ring *ring, uint64_t position)
+{
+	return __atomic_load_n(gt_agent_ring_word(&ring->ring, position), __ATOMIC_ACQUIRE) ==
+	       gt_agent_ring_tag(position);
+}
+
+/* Where the next complete record begins, or the end. Nobody writes any more. */
+static uint64_t skip_unfinished(const struct event_ring *ring, uint64_t end)
+{
+	uint64_t position = ring->position;
+
+	while (position < end && !has_record(ring, position))
+		position += sizeof(uint64_t);
+	return position;
+}
+
+/* Copy the record at the position. Its size, or 0: it is malformed. */
+static size_t copy_record(struct gt_inject_events *events, const struct event_ring *ring,
+			  uint64_t available)
+{
+	const struct gt_event *shared =
+		(const void *)(gt_agent_ring_word(&ring->ring, ring->position) + 1);
+	uint16_t size = __atomic_load_n(&shared->size, __ATOMIC_RELAXED);
+
+	if (size < sizeof(*shared) || size % sizeof(uint64_t) || size > sizeof(events->copy) ||
+	    size + sizeof(uint64_t) > available)
+		return 0;
+	memcpy(&events->copy, shared, size);
+	events->copy.event.size = size;
+	return size;
+}
+
+/* Read a record into `copy`. False: there is none now. */
+static bool read_record(struct gt_inject_events *events, struct event_ring *ring)
+{
+	uint64_t end = __atomic_load_n(&ring->ring.head->reserved, __ATOMIC_ACQUIRE), next;
+	size_t size;
+
+	if (ring->broken || end == ring->position)
+		return false;
+	if (end - ring->position > ring->ring.capacity || end % sizeof(uint64_t)) {
+		ring->broken = true;
+		events->retired.malformed++;
+		return false;
+	}
+	if (!has_record(ring, ring->position)) {
+		if (!ring->ended)
+			return false;
+		next = skip_unfinished(ring, end);
+		events->retired.unread++;
+		release_bytes(ring, next - ring->position);
+		if (next == end)
+			return false;
+	}
+	size = copy_record(events, ring, end - ring->position);
+	if (!size) {
+		ring->broken = true;
+		events->retired.malformed++;
+		return false;
+	}
+	release_bytes(ring, size + sizeof(uint64_t));
+	return true;
+}
+
+/* Returns whether there may be more. */
+static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
+		      gt_inject_take_event *take, void *context)
+{
+	struct gt_event *event = &events->copy.event;
+
+	for (uint32_t i = 0; i < MAX_RECORDS; i++) {
+		if (!read_record(events, ring))
+			return false;
+		event->process = (uint32_t)ring->pid;
+		if (gt_event_check(event, event->size))
+			events->retired.malformed++;
+		else
+			take(context, ring->number, event);
+	}
+	return true;
+}
+
+/* Processes that have ended write no more: seen before their rings are read. */
+static void see_ends(struct gt_inject_events *events)
+{
+	struct epoll_event ends[ENDED_AT_ONCE];
+	int count = epoll_wait(events->epoll, ends, ENDED_AT_ONCE, 0);
+
+	for (int i = 0; i < count; i++) {
+		struct event_ring *ring = ends[i].data.ptr;
+
+		ring->ended = true;
+		epoll_ctl(events->epoll, EPOLL_CTL_DEL, ring->pidfd, NULL);
+	}
+}
+
+bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take, void *context)
+{
+	struct gt_inject_events *events = inject->events;
+	bool more = false;
+
+	if (!events)
+		return false;
+	see_ends(events);
+	for (struct event_ring **link = &events->rings, *ring; (ring = *link);) {
+		bool ended = ring->ended, has_more = read_ring(events, ring, take, context);
+
+		more |= has_more;
+		if (has_more || !ended) {
+			link = &ring->next;
+			continue;
+		}
+		take(context, ring->number, NULL);
+		add_counts(&events->retired, ring);
+		*link = ring->next;
+		events->count--;
+		free_ring(events, ring);
+	}
+	return more;
+}
+
+struct gt_inject_event_counts gt_inject_event_counts(const struct gt_inject *inject)
+{
+	struct gt_inject_event_counts counts = {0};
+
+	if (!inject->events)
+		return counts;
+	counts = inject->events->retired;
+	for (const struct event_ring *ring = inject->events->rings; ring; ring = ring->next)
+		add_counts(&counts, ring);
+	return counts;
+}
