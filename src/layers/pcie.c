@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Events of the source "pcie". */
+#include "layers/pcie.h"
+
 #include <string.h>
 
 #include "base/text.h"
@@ -7,15 +9,21 @@
 #include "kernel/pci.h"
 #include "layers/layers.h"
 
-static void put_address(struct gt_strbuf *text, const struct gt_event_pci_config *event)
+void gt_put_pci_address(struct gt_strbuf *text, uint32_t domain, unsigned bus,
+			unsigned device_function)
 {
-	gt_strbuf_printf(text, "%04x:%02x:%02x.%x", event->domain, event->bus,
-			 event->device_function >> 3, event->device_function & 7);
+	gt_strbuf_printf(text, "%04x:%02x:%02x.%x", domain, bus, device_function >> 3,
+			 device_function & 7);
 }
 
-static void put_register(struct gt_strbuf *text, const struct gt_event_pci_config *event)
+static void put_address(struct gt_strbuf *text, const struct gt_event_pci_config *event)
 {
-	struct gt_pci_register found = gt_pci_register(event->offset);
+	gt_put_pci_address(text, event->domain, event->bus, event->device_function);
+}
+
+void gt_put_pci_register(struct gt_strbuf *text, unsigned offset)
+{
+	struct gt_pci_register found = gt_pci_register(offset);
 
 	if (!found.name)
 		return;
@@ -46,7 +54,7 @@ static void put_config(struct gt_strbuf *text, const struct gt_names *names,
 	put_address(text, event);
 	gt_strbuf_printf(text, " 0x%02x ", event->offset);
 	before = text->length;
-	put_register(text, event);
+	gt_put_pci_register(text, event->offset);
 	if (text->length > before)
 		gt_strbuf_putc(text, ' ');
 	gt_strbuf_printf(text, "bytes=%u value=0x%0*x", event->bytes,
@@ -72,7 +80,7 @@ static void json_config(struct gt_json *json, const struct gt_names *names,
 	gt_auto_strbuf address = GT_STRBUF_INIT, name = GT_STRBUF_INIT;
 
 	put_address(&address, event);
-	put_register(&name, event);
+	gt_put_pci_register(&name, event->offset);
 	gt_json_string(json, "address", gt_strbuf_string(&address));
 	if (name.length)
 		gt_json_string(json, "register", gt_strbuf_string(&name));
@@ -80,8 +88,7 @@ static void json_config(struct gt_json *json, const struct gt_names *names,
 		gt_json_null(json, "register");
 }
 
-static void put_severity(struct gt_strbuf *text, const struct gt_names *names,
-			 const struct gt_event *event, uint64_t value)
+const char *gt_aer_severity_name(unsigned severity)
 {
 	static const char *const severities[] = {
 		[GT_AER_NONFATAL] = "nonfatal",
@@ -89,7 +96,13 @@ static void put_severity(struct gt_strbuf *text, const struct gt_names *names,
 		[GT_AER_CORRECTED] = "corrected",
 	};
 
-	gt_strbuf_puts(text, value < gt_countof(severities) ? severities[value] : "unknown");
+	return severity < gt_countof(severities) ? severities[severity] : "unknown";
+}
+
+static void put_severity(struct gt_strbuf *text, const struct gt_names *names,
+			 const struct gt_event *event, uint64_t value)
+{
+	gt_strbuf_puts(text, gt_aer_severity_name((unsigned)value));
 }
 
 static void put_status(struct gt_strbuf *text, const struct gt_names *names,
@@ -136,7 +149,7 @@ static void put_error(struct gt_strbuf *text, const struct gt_names *names,
 				 event->tlp_second, event->tlp_third, event->tlp_fourth);
 }
 
-static void put_speed(struct gt_strbuf *text, uint32_t speed, uint32_t width)
+void gt_put_pcie_speed(struct gt_strbuf *text, uint32_t speed, uint32_t width)
 {
 	if (speed)
 		gt_strbuf_printf(text, "%u.%u GT/s", speed / 1000, speed % 1000 / 100);
@@ -156,9 +169,9 @@ static void put_link(struct gt_strbuf *text, const struct gt_names *names,
 
 	gt_put_printable(text, address ? address : "");
 	gt_strbuf_putc(text, ' ');
-	put_speed(text, event->speed, event->width);
+	gt_put_pcie_speed(text, event->speed, event->width);
 	gt_strbuf_puts(text, " (of ");
-	put_speed(text, event->max_speed, event->max_width);
+	gt_put_pcie_speed(text, event->max_speed, event->max_width);
 	gt_strbuf_putc(text, ')');
 }
 

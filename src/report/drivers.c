@@ -332,8 +332,9 @@ static void json_memory(struct gt_json *json, const char *key,
 		gt_json_null(json, key);
 }
 
-static void json_operation(struct gt_json *json, const struct gt_driver_operation *row)
+static void json_operation(struct gt_json *json, const struct gt_names *names, const void *opaque)
 {
+	const struct gt_driver_operation *row = opaque;
 	gt_json_padded_name(json, "device", row->key.device, sizeof(row->key.device));
 	gt_json_string(json, "operation", gt_driver_buffer_operation_name(row->key.operation));
 	if (row->key.operation == GT_DRIVER_MOVE) {
@@ -347,8 +348,9 @@ static void json_operation(struct gt_json *json, const struct gt_driver_operatio
 		gt_json_u64(json, "writes", row->writes);
 }
 
-static void json_engine(struct gt_json *json, const struct gt_driver_engine *engine)
+static void json_engine(struct gt_json *json, const struct gt_names *names, const void *opaque)
 {
+	const struct gt_driver_engine *engine = opaque;
 	const struct engine_time times[] = ENGINE_TIMES(engine);
 
 	gt_json_padded_name(json, "device", engine->key.device, sizeof(engine->key.device));
@@ -364,8 +366,9 @@ static void json_engine(struct gt_json *json, const struct gt_driver_engine *eng
 		gt_report_json_durations(json, times[i].key, times[i].times);
 }
 
-static void json_interrupt(struct gt_json *json, const struct gt_driver_interrupt *row)
+static void json_interrupt(struct gt_json *json, const struct gt_names *names, const void *opaque)
 {
+	const struct gt_driver_interrupt *row = opaque;
 	gt_json_u64(json, "client", row->key.client);
 	gt_json_u64(json, "source", row->key.source);
 	gt_json_u64(json, "ring", row->key.ring);
@@ -405,36 +408,23 @@ static void json_finding(struct gt_json *json, const struct gt_names *names,
 	gt_json_string(json, "advice", gt_driver_finding_advice(key->kind));
 }
 
-static void json_devices(struct gt_json *json, const struct gt_gpu_drivers *drivers)
+static void json_device(struct gt_json *json, const struct gt_names *names, const void *row)
 {
-	gt_json_array_begin(json, "devices");
-	gt_vec_each (item, &drivers->devices.rows) {
-		const struct gt_driver_device *device = *item;
+	const struct gt_driver_device *device = row;
 
-		gt_json_object_begin(json, NULL);
-		gt_json_padded_name(json, "device", device->name, sizeof(device->name));
-		json_ledger(json, &device->ledger);
-		gt_json_object_end(json);
-	}
-	gt_json_array_end(json);
+	gt_json_padded_name(json, "device", device->name, sizeof(device->name));
+	json_ledger(json, &device->ledger);
 }
 
-static void json_processes(struct gt_json *json, const struct gt_gpu_drivers *drivers,
-			   const struct gt_names *names)
+static void json_process(struct gt_json *json, const struct gt_names *names, const void *row)
 {
-	gt_json_array_begin(json, "processes");
-	gt_vec_each (item, &drivers->processes.rows) {
-		const struct gt_driver_process *process = *item;
+	const struct gt_driver_process *process = row;
 
-		gt_json_object_begin(json, NULL);
-		gt_report_json_process(json, names, process->process,
-				       gt_names_process(names, process->process));
-		json_ledger(json, &process->ledger);
-		gt_json_u64(json, "requests", process->requests);
-		gt_json_u64(json, "interrupts", process->interrupts);
-		gt_json_object_end(json);
-	}
-	gt_json_array_end(json);
+	gt_report_json_process(json, names, process->process,
+			       gt_names_process(names, process->process));
+	json_ledger(json, &process->ledger);
+	gt_json_u64(json, "requests", process->requests);
+	gt_json_u64(json, "interrupts", process->interrupts);
 }
 
 static void json_findings(struct gt_json *json, const struct gt_gpu_drivers *drivers,
@@ -451,28 +441,16 @@ static void json_findings(struct gt_json *json, const struct gt_gpu_drivers *dri
 	gt_json_array_end(json);
 }
 
-/* An array of the rows, each an object that `put` fills. */
-#define JSON_ROWS(json, key, keyed_rows, put)                                                      \
-	do {                                                                                       \
-		gt_json_array_begin(json, key);                                                    \
-		gt_vec_each (item, &(keyed_rows)->rows) {                                          \
-			gt_json_object_begin(json, NULL);                                          \
-			put(json, *item);                                                          \
-			gt_json_object_end(json);                                                  \
-		}                                                                                  \
-		gt_json_array_end(json);                                                           \
-	} while (0)
-
 static int drivers_put_json(void *state, const struct gt_report_options *options,
 			    const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
 	const struct gt_gpu_drivers *drivers = state;
 
-	json_devices(json, drivers);
-	JSON_ROWS(json, "operations", &drivers->operations, json_operation);
-	JSON_ROWS(json, "engines", &drivers->engines, json_engine);
-	json_processes(json, drivers, names);
-	JSON_ROWS(json, "interrupts", &drivers->interrupts, json_interrupt);
+	gt_json_keyed_rows(json, "devices", &drivers->devices, names, json_device);
+	gt_json_keyed_rows(json, "operations", &drivers->operations, names, json_operation);
+	gt_json_keyed_rows(json, "engines", &drivers->engines, names, json_engine);
+	gt_json_keyed_rows(json, "processes", &drivers->processes, names, json_process);
+	gt_json_keyed_rows(json, "interrupts", &drivers->interrupts, names, json_interrupt);
 	json_findings(json, drivers, names);
 	gt_json_u64(json, "unfollowed", drivers->unfollowed);
 	return 0;

@@ -52,3 +52,17 @@ void gt_json_padded_name(struct gt_json *json, const char *key, const char *name
 	else
 		gt_json_null(json, key);
 }
+
+void gt_json_keyed_rows(struct gt_json *json, const char *key, const struct gt_keyed_rows *rows,
+			const struct gt_names *names,
+			void (*put)(struct gt_json *json, const struct gt_names *names,
+				    const void *row))
+{
+	gt_json_array_begin(json, key);
+	gt_vec_each (row, &rows->rows) {
+		gt_json_object_begin(json, NULL);
+		put(json, names, *row);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}

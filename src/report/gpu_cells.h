@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Cells and keys that the reports of fences, DRM jobs and vblanks share. */
+/* Cells and keys that the reports of layer sources share. */
 #pragma once
 
+#include "analysis/keyed_rows.h"
 #include "report/report.h"
 
 /* A cell with a name of `size` bytes at most; "-" if it is empty. */
@@ -19,5 +20,10 @@ void gt_table_rate(struct gt_table *table, uint64_t count, uint64_t ns);
 		"MAX", false                                                                       \
 	}
 
+/* An array of objects under `key`, one for each row; `put` adds its members. */
+void gt_json_keyed_rows(struct gt_json *json, const char *key, const struct gt_keyed_rows *rows,
+			const struct gt_names *names,
+			void (*put)(struct gt_json *json, const struct gt_names *names,
+				    const void *row));
 /* The name as a string; null if it is empty. */
 void gt_json_padded_name(struct gt_json *json, const char *key, const char *name, size_t size);

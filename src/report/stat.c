@@ -16,9 +16,11 @@ static const struct {
 	const char *source;
 	const struct gt_report *report;
 } reports[] = {
-	{CALLS, &gt_report_calls},    {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
-	{"fence", &gt_report_fence},  {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
-	{"i915", &gt_report_drivers}, {"xe", &gt_report_drivers},  {"amdgpu", &gt_report_drivers},
+	{CALLS, &gt_report_calls},     {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
+	{"fence", &gt_report_fence},   {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
+	{"i915", &gt_report_drivers},  {"xe", &gt_report_drivers},  {"amdgpu", &gt_report_drivers},
+	{"pcie", &gt_report_pcie},     {"fault", &gt_report_fault}, {"block", &gt_report_block},
+	{"cgroup", &gt_report_cgroup}, {"power", &gt_report_power},
 };
 
 /* The summary of one source. */

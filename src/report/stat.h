@@ -15,6 +15,11 @@ extern const struct gt_report gt_report_sched;
 extern const struct gt_report gt_report_fence;
 extern const struct gt_report gt_report_drm;
 extern const struct gt_report gt_report_vblank;
+extern const struct gt_report gt_report_pcie;
+extern const struct gt_report gt_report_fault;
+extern const struct gt_report gt_report_block;
+extern const struct gt_report gt_report_cgroup;
+extern const struct gt_report gt_report_power;
 extern const struct gt_report gt_report_drivers; /* i915, xe, amdgpu */
 
 extern const struct gt_report gt_report_stat;

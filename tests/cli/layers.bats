@@ -81,12 +81,21 @@ events() {
 	run -0 jq -e '(.sources[0].waits | map(.duration.count) | add) == .totals[0].recorded' stat.json
 }
 
-@test "stat shows events, their rates and durations, and the processes of a source without a view of its own" {
+@test "stat counts page faults by process and type" {
 	gputap stat -e fault --json -o stat.json -- sh -c 'sleep 0.1; :'
 	expect_status 0
-	run -0 jq -e '.sources[0] | (.events | map(.count) | add) > 100 and
-		(.processes | any(.process == "sleep"))' stat.json
-	run -0 jq -e '(.sources[0].events | map(.count) | add) == .totals[0].recorded' stat.json
+	run -0 jq -e '.sources[0] | (.processes | map(.minor + .major + .uvm) | add) > 100 and
+		(.processes | any(.process == "sleep" and .writes > 0 and .reads > 0))' stat.json
+	run -0 jq -e '(.sources[0].processes | map(.minor + .major + .uvm) | add) == .totals[0].recorded' stat.json
+}
+
+@test "stat counts requests of block I/O by disk and by process: the sums agree" {
+	gputap stat -e block --json -o stat.json -- sh -c 'dd if=/dev/zero of=data bs=64K count=16 conv=fsync; :'
+	expect_status 0
+	run -0 jq -e '.totals[0].recorded as $recorded | .sources |
+		if $recorded == 0 then . == [] else
+			(.[0].disks | map(.requests) | add) == $recorded and
+			(.[0].processes | map(.requests) | add) == $recorded end' stat.json
 }
 
 @test "stat has the calls by function, as trace -c" {

@@ -38,6 +38,14 @@ setup() {
 	grep -q 'throttle=power cap|hardware thermal .* power=312500 temperature=61' <<<"$output"
 }
 
+@test "stat shows events, their rates and the processes of a source without a summary of its own" {
+	gputap stat -e nvml --json -o stat.json --duration 0.5
+	expect_status 0
+	run -0 jq -e '.totals[0].recorded as $recorded | .sources[0] |
+		.events == [{name: "gpu_sample", count: $recorded}] and
+		(.processes | map(.count)) == [$recorded]' stat.json
+}
+
 @test "without the library, and where it does not work, the reason is an error of the source alone" {
 	NVML_BROKEN=1 gputap trace -e nvml -- true
 	expect_status 1

@@ -63,8 +63,13 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 	[ "$output" = 0 ]
 }
 
-@test "stat counts accesses by process" {
+@test "stat counts accesses by register and by process" {
 	gputap stat -e pcie -o table -- dd if=$device/config of=bytes bs=1 count=64
-	grep -qE '^config_read +64 ' table
-	grep -qE '^[0-9]+ dd +64 ' table
+	grep -qE '^[0-9a-f:.]+ +0x04 +COMMAND +1 +0 +1$' table
+	grep -qE '^[0-9a-f:.]+ +0x05 +COMMAND\+1 +1 +0 +1$' table
+	grep -qE '^[0-9]+ dd +64 +0$' table
+	gputap stat -e pcie --json -o stat.json -- dd if=$device/config of=bytes bs=1 count=64
+	run -0 jq -c '.sources[0] | [(.registers | length), (.registers | map(.reads) | add),
+		(.processes | map(.reads))]' stat.json
+	[ "$output" = "[64,64,[64]]" ]
 }

@@ -16,6 +16,8 @@ static struct {
 	void *state;
 } shown;
 
+static uint64_t report_time; /* of the session, ns */
+
 static inline void open_report(const struct gt_report *report)
 {
 	shown.report = report;
@@ -39,7 +41,9 @@ static inline void expect_text(const char *expected)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	CHECK_INT(shown.report->put_text(shown.state, &shown.options, shown.names, 0, &text), 0);
+	CHECK_INT(shown.report->put_text(shown.state, &shown.options, shown.names, report_time,
+					 &text),
+		  0);
 	CHECK_STR(gt_strbuf_string(&text), expected);
 }
 
@@ -49,7 +53,9 @@ static inline void expect_json(const char *expected)
 	struct gt_json json = GT_JSON_INIT(&text);
 
 	gt_json_object_begin(&json, NULL);
-	CHECK_INT(shown.report->put_json(shown.state, &shown.options, shown.names, 0, &json), 0);
+	CHECK_INT(shown.report->put_json(shown.state, &shown.options, shown.names, report_time,
+					 &json),
+		  0);
 	gt_json_object_end(&json);
 	CHECK_STR(gt_strbuf_string(&text), expected);
 }
@@ -70,7 +76,9 @@ static inline void expect_text_end(const char *expected)
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	size_t length = strlen(expected);
 
-	CHECK_INT(shown.report->put_text(shown.state, &shown.options, shown.names, 0, &text), 0);
+	CHECK_INT(shown.report->put_text(shown.state, &shown.options, shown.names, report_time,
+					 &text),
+		  0);
 	CHECK(text.length >= length);
 	if (text.length >= length)
 		CHECK_STR(gt_strbuf_string(&text) + text.length - length, expected);
@@ -84,7 +92,9 @@ static inline void expect_json_part(const char *key, const char *expected)
 	const char *found;
 
 	gt_json_object_begin(&json, NULL);
-	CHECK_INT(shown.report->put_json(shown.state, &shown.options, shown.names, 0, &json), 0);
+	CHECK_INT(shown.report->put_json(shown.state, &shown.options, shown.names, report_time,
+					 &json),
+		  0);
 	gt_json_object_end(&json);
 	gt_strbuf_printf(&member, "\"%s\":", key);
 	found = strstr(gt_strbuf_string(&text), gt_strbuf_string(&member));

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "analysis/pci_accesses.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/kinds.h"
+
+struct gt_pci_accesses *gt_pci_accesses_new(void)
+{
+	gt_auto(pci_accesses) struct gt_pci_accesses *accesses = calloc(1, sizeof(*accesses));
+
+	if (!accesses || gt_keyed_rows_init(&accesses->registers) ||
+	    gt_keyed_rows_init(&accesses->processes) || gt_keyed_rows_init(&accesses->errors) ||
+	    gt_keyed_rows_init(&accesses->links))
+		return NULL;
+	return gt_take(accesses);
+}
+
+void gt_pci_accesses_free(struct gt_pci_accesses *accesses)
+{
+	if (!accesses)
+		return;
+	gt_keyed_rows_free(&accesses->registers, NULL);
+	gt_keyed_rows_free(&accesses->processes, NULL);
+	gt_keyed_rows_free(&accesses->errors, NULL);
+	gt_keyed_rows_free(&accesses->links, NULL);
+	free(accesses);
+}
+
+static int take_access(struct gt_pci_accesses *accesses, const struct gt_event_pci_config *event)
+{
+	const struct gt_pci_register_key key = {event->domain, event->offset, event->bus,
+						event->device_function};
+	struct gt_pci_register_row *row =
+		gt_keyed_rows_get(&accesses->registers, &key, sizeof(key), sizeof(*row));
+	struct gt_pci_process *process =
+		gt_keyed_rows_get(&accesses->processes, &event->head.process,
+				  sizeof(event->head.process), sizeof(*process));
+
+	if (!row || !process)
+		return -ENOMEM;
+	row->reads += !event->is_write;
+	row->writes += event->is_write != 0;
+	row->user += event->is_user != 0;
+	row->errors += event->result != 0;
+	process->reads += !event->is_write;
+	process->writes += event->is_write != 0;
+	process->errors += event->result != 0;
+	return 0;
+}
+
+static void copy_address(char address[GT_PCI_ADDRESS_SIZE], const struct gt_event *event)
+{
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+
+	memset(address, 0, GT_PCI_ADDRESS_SIZE);
+	memcpy(address, text, length < GT_PCI_ADDRESS_SIZE ? length : GT_PCI_ADDRESS_SIZE - 1);
+}
+
+static int take_error(struct gt_pci_accesses *accesses, const struct gt_event_pcie_error *event)
+{
+	struct gt_pcie_error_key key = {.severity = event->severity};
+	struct gt_pcie_error_row *row;
+
+	copy_address(key.address, &event->head);
+	for (key.bit = 0; key.bit < 32; key.bit++) {
+		if (!(event->status >> key.bit & 1))
+			continue;
+		row = gt_keyed_rows_get(&accesses->errors, &key, sizeof(key), sizeof(*row));
+		if (!row)
+			return -ENOMEM;
+		if (!row->count++)
+			row->first = event->head.time;
+		row->last = event->head.time;
+	}
+	return 0;
+}
+
+bool gt_pcie_link_is_below(const struct gt_pcie_link_row *link)
+{
+	return (link->speed && link->speed < link->max_speed) ||
+	       (link->width && link->width < link->max_width);
+}
+
+uint64_t gt_pcie_link_below(const struct gt_pcie_link_row *link, uint64_t now)
+{
+	return link->below +
+	       (gt_pcie_link_is_below(link) && now > link->since ? now - link->since : 0);
+}
+
+/* The smaller one of those that are known. */
+static uint32_t lowest(uint32_t before, uint32_t now)
+{
+	return !before || (now && now < before) ? now : before;
+}
+
+static int take_link(struct gt_pci_accesses *accesses, const struct gt_event_pcie_link *event)
+{
+	char address[GT_PCI_ADDRESS_SIZE];
+	struct gt_pcie_link_row *link;
+
+	copy_address(address, &event->head);
+	link = gt_keyed_rows_get(&accesses->links, address, sizeof(address), sizeof(*link));
+	if (!link)
+		return -ENOMEM;
+	if (link->first) {
+		link->changes++;
+		link->below = gt_pcie_link_below(link, event->head.time);
+	} else {
+		link->first = event->head.time;
+	}
+	link->speed = event->speed;
+	link->width = event->width;
+	link->max_speed = event->max_speed;
+	link->max_width = event->max_width;
+	link->min_speed = lowest(link->min_speed, event->speed);
+	link->min_width = lowest(link->min_width, event->width);
+	link->since = event->head.time;
+	return 0;
+}
+
+int gt_pci_accesses_take(struct gt_pci_accesses *accesses, const struct gt_event *event)
+{
+	switch (event->kind) {
+	case GT_EVENT_pci_config:
+		return take_access(accesses, (const void *)event);
+	case GT_EVENT_pcie_error:
+		return take_error(accesses, (const void *)event);
+	case GT_EVENT_pcie_link:
+		return take_link(accesses, (const void *)event);
+	}
+	return 0;
+}
+
+static int compare_registers(const void *a, const void *b)
+{
+	const struct gt_pci_register_row *left = *(const struct gt_pci_register_row *const *)a,
+					 *right = *(const struct gt_pci_register_row *const *)b;
+	uint64_t left_count = left->reads + left->writes,
+		 right_count = right->reads + right->writes;
+
+	if (left_count != right_count)
+		return left_count < right_count ? 1 : -1;
+	return memcmp(&left->key, &right->key, sizeof(left->key));
+}
+
+void gt_pci_accesses_sort(struct gt_pci_accesses *accesses)
+{
+	if (accesses->registers.rows.count)
+		qsort(accesses->registers.rows.items, accesses->registers.rows.count,
+		      sizeof(*accesses->registers.rows.items), compare_registers);
+}
