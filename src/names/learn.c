@@ -263,6 +263,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return gt_known_gaps_take(&names->gaps, event);
 	case GT_EVENT_totals:
 		return gt_known_totals_take(&names->totals, event);
+	case GT_EVENT_machine:
+		return gt_machines_take(&names->machines, event);
 	case GT_EVENT_clock:
 		names->wall = ((const struct gt_event_clock *)event)->realtime - event->time;
 		names->has_wall = true;

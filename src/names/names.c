@@ -53,6 +53,7 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->processes, free);
 	gt_known_gaps_free(&names->gaps);
 	gt_known_totals_free(&names->totals);
+	gt_machines_free(&names->machines);
 	gt_hash_free_with(names->functions, free);
 	gt_hash_free_with(names->libraries, free);
 	gt_hash_free_with(names->commands, free);

@@ -115,6 +115,10 @@ __u64 gt_names_start_time(const struct gt_names *names);
 /* The last account that passed, or NULL. */
 const struct gt_event_account *gt_names_account(const struct gt_names *names);
 
+/* The machines on which the events were recorded: `machine` events, at most 256 of them. */
+const struct gt_event_machine *const *gt_names_machines(const struct gt_names *names,
+							size_t *ret_count);
+
 #define GT_MAX_TOTALS 64 /* sources whose totals are kept */
 
 /* The totals of a layer source: a `totals` event. */

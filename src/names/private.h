@@ -11,6 +11,7 @@
 #include "elf/symbolize.h"
 #include "names/container.h"
 #include "names/devices.h"
+#include "names/machine.h"
 #include "names/names.h"
 #include "names/perf_map.h"
 #include "names/python.h"
@@ -70,6 +71,12 @@ typedef GT_VEC(struct gt_known_totals) gt_known_totals_list;
 int gt_known_totals_take(gt_known_totals_list *totals, const struct gt_event *event);
 void gt_known_totals_free(gt_known_totals_list *totals);
 
+typedef GT_VEC(struct gt_event_machine *) gt_machine_list;
+
+/* Keep a copy of a `machine` event, of each number the last one. 0 or -ENOMEM. */
+int gt_machines_take(gt_machine_list *machines, const struct gt_event *event);
+void gt_machines_free(gt_machine_list *machines);
+
 #define CALLS_WITH_STRINGS 16 /* of a thread, whose strings are kept */
 
 /* Keys of what is known by process and number. */
@@ -104,6 +111,7 @@ struct gt_names {
 	struct gt_event_account account;
 	struct gt_known_gaps gaps;
 	gt_known_totals_list totals;
+	gt_machine_list machines;
 };
 
 /* A name of this text, which the caller frees; NULL: no memory. */

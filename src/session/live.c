@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "names/machine.h"
 #include "names/nvidia.h"
 #include "probe/api/gaps.h"
 #include "probe/load.h"
@@ -370,6 +371,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	if (error)
 		return error;
 	fill_host(live);
+	gt_event_queue_push(live->host.events, gt_machine_event(""));
 	emit_clock(live);
 	emit_device(live);
 	if (options->command && options->companion)
