@@ -44,11 +44,13 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 			    const struct gt_event_call *call, uint64_t stream);
 /* The same for a device, of a process or of all (0): as much as is known now. */
 struct gt_group gt_group_of_device(const struct gt_names *names, uint32_t process, int device);
+struct gt_chains;
 /*
  * The group of gt_group_of with what is known by now: the UUID of its device may have become known.
- * Devices without a known UUID are then one per ordinal.
+ * Devices without a known UUID are then one per ordinal. Stacks with equal callers are one: that
+ * which `chains` (NULL: as they are) has of them.
  */
-struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names,
+struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names, struct gt_chains *chains,
 			     const struct gt_group *group);
 
 /* A group as shown in a row: with the ordinal of its first call. */
@@ -65,6 +67,15 @@ static inline struct gt_group gt_group_with_ordinal(struct gt_group key, int dev
  */
 void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
 		    uint64_t stack);
+/* Called for each caller, with its text, which is valid during the call. */
+typedef void (*gt_caller_taker)(void *context, const struct gt_strbuf *text);
+/*
+ * Call `take` with the callers of a call, from that of gt_label_stack on outwards. In a stack with
+ * Python frames, native ones without source lines are omitted. Without callers: once, with the text
+ * of gt_label_stack.
+ */
+void gt_label_callers(const struct gt_names *names, uint32_t process, uint64_t stack,
+		      gt_caller_taker take, void *context);
 /*
  * Whether a stack has no callers but wrappers of the API and stubs of launches. nvcc compiles
  * these without frame pointers.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/chains.h"
 #include "analysis/flight.h"
 #include "analysis/graphs.h"
 #include "analysis/memory.h"
@@ -373,9 +374,10 @@ static int add_row(struct gt_copies_row *to, const struct gt_copies_row *row)
 		       : 0;
 }
 
-/* Merge rows of a device whose UUID became known later. */
-static int gather_devices(struct gt_copies *copies, const struct gt_names *names)
+/* Merge rows of a device whose UUID became known later, and rows of stacks with equal callers. */
+static int merge_rows(struct gt_copies *copies, const struct gt_names *names)
 {
+	gt_auto(chains) struct gt_chains *chains = gt_chains_new(names);
 	size_t cursor = 0;
 	const void *key;
 	void *value;
@@ -383,7 +385,7 @@ static int gather_devices(struct gt_copies *copies, const struct gt_names *names
 	if (copies->shown)
 		gt_hash_free_with(copies->shown, row_free);
 	copies->shown = gt_hash_new();
-	if (!copies->shown)
+	if (!copies->shown || !chains)
 		return -ENOMEM;
 	while (gt_hash_next(copies->by_key, &cursor, &key, NULL, &value)) {
 		const struct gt_copies_row *row = value;
@@ -391,7 +393,7 @@ static int gather_devices(struct gt_copies *copies, const struct gt_names *names
 		struct copies_key now;
 
 		memcpy(&now, key, sizeof(now));
-		now.group = gt_group_now(copies->by, names, &now.group);
+		now.group = gt_group_now(copies->by, names, chains, &now.group);
 		to = row_in(copies->shown, &now, (int)row->group.device);
 		if (!to || add_row(to, row))
 			return -ENOMEM;
@@ -403,16 +405,15 @@ int gt_copies_rows(struct gt_copies *copies, const struct gt_names *names,
 		   const struct gt_copies_row *const **ret_rows, size_t *ret_count,
 		   struct gt_copies_totals *ret_totals)
 {
-	const bool by_device = copies->by == GT_BY_DEVICE;
+	const bool merged = copies->by == GT_BY_DEVICE || copies->by == GT_BY_STACK;
 	struct gt_copies_totals totals = {0};
 	size_t cursor = 0;
 	void *value;
 
 	copies->rows.count = 0;
-	if (by_device && gather_devices(copies, names))
+	if (merged && merge_rows(copies, names))
 		return -ENOMEM;
-	while (gt_hash_next(by_device ? copies->shown : copies->by_key, &cursor, NULL, NULL,
-			    &value))
+	while (gt_hash_next(merged ? copies->shown : copies->by_key, &cursor, NULL, NULL, &value))
 		if (gt_vec_push(&copies->rows, value))
 			return -ENOMEM;
 	if (copies->rows.count)

@@ -150,7 +150,7 @@ static int compare_rows(const void *a, const void *b)
 static void put_row_key(struct gt_strbuf *text, enum gt_by by, const struct gt_names *names,
 			const struct error_key *key, const struct gt_error *row)
 {
-	struct gt_group group = gt_group_now(by, names, &key->group);
+	struct gt_group group = gt_group_now(by, names, NULL, &key->group);
 
 	if (by == GT_BY_STACK)
 		group.number = 0;
@@ -165,7 +165,7 @@ static int show_row(struct gt_errors *errors, const struct gt_names *names,
 		    const struct error_key *key, const struct gt_error *row)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
-	struct gt_group group = gt_group_now(errors->by, names, &key->group);
+	struct gt_group group = gt_group_now(errors->by, names, NULL, &key->group);
 	struct gt_error *shown;
 
 	put_row_key(&text, errors->by, names, key, row);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analysis/chains.h"
 #include "analysis/graphs.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -368,24 +369,26 @@ static int add_row(struct kernel_group *to, const struct kernel_group *row)
 	return error;
 }
 
-/* Merge rows of a device whose UUID became known later. */
-static int gather_devices(struct gt_kernels *kernels, const struct gt_names *names)
+/* Merge rows of a device whose UUID became known later, and rows of stacks with equal callers. */
+static int merge_rows(struct gt_kernels *kernels, const struct gt_names *names)
 {
+	gt_auto(chains) struct gt_chains *chains = gt_chains_new(names);
 	size_t cursor = 0;
 	void *value;
 
 	if (kernels->shown)
 		gt_hash_free_with(kernels->shown, row_free);
 	kernels->shown = gt_hash_new();
-	if (!kernels->shown)
+	if (!kernels->shown || !chains)
 		return -ENOMEM;
 	while (gt_hash_next(kernels->by_key, &cursor, NULL, NULL, &value)) {
 		const struct kernel_group *row = value;
 		struct gt_kernel_row like = row->kernel;
 		struct kernel_group *to;
 
-		like.group = gt_group_with_ordinal(gt_group_now(kernels->by, names, &like.group),
-						   (int)row->kernel.group.device);
+		like.group =
+			gt_group_with_ordinal(gt_group_now(kernels->by, names, chains, &like.group),
+					      (int)row->kernel.group.device);
 		to = row_in(kernels, kernels->shown, &like);
 		if (!to || add_row(to, row))
 			return -ENOMEM;
@@ -396,14 +399,14 @@ static int gather_devices(struct gt_kernels *kernels, const struct gt_names *nam
 int gt_kernels_rows(struct gt_kernels *kernels, const struct gt_names *names,
 		    const struct gt_kernel_row *const **ret_rows, size_t *ret_count)
 {
-	const bool by_device = kernels->by == GT_BY_DEVICE;
+	const bool merged = kernels->by == GT_BY_DEVICE || kernels->by == GT_BY_STACK;
 	size_t cursor = 0;
 	void *value;
 
 	kernels->rows.count = 0;
-	if (by_device && gather_devices(kernels, names))
+	if (merged && merge_rows(kernels, names))
 		return -ENOMEM;
-	while (gt_hash_next(by_device ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
+	while (gt_hash_next(merged ? kernels->shown : kernels->by_key, &cursor, NULL, NULL,
 			    &value)) {
 		struct kernel_group *row = value;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/chains.h"
 #include "analysis/operation.h"
 #include "base/text.h"
 #include "elf/demangle.h"
@@ -70,12 +71,17 @@ struct gt_group gt_group_of(enum gt_by by, const struct gt_names *names,
 	return group;
 }
 
-struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names,
+struct gt_group gt_group_now(enum gt_by by, const struct gt_names *names, struct gt_chains *chains,
 			     const struct gt_group *group)
 {
-	return by == GT_BY_DEVICE && !group->uuid[0]
-		       ? gt_group_of_device(names, group->process, (int)group->device)
-		       : *group;
+	struct gt_group now = *group;
+
+	if (by == GT_BY_DEVICE && !group->uuid[0])
+		return gt_group_of_device(names, group->process, (int)group->device);
+	/* Without memory, the stack is a row of its own. */
+	if (by == GT_BY_STACK && chains)
+		gt_chains_add(chains, group->process, group->number, &now.number);
+	return now;
 }
 
 /* The stubs of nvcc: the mangled name of the kernel follows, of clang: in the name itself. */
@@ -157,26 +163,78 @@ static size_t find_python(const __u64 *addresses, size_t count)
 	return i;
 }
 
+/* A frame of a stack: of a caller, or inlined there. */
+struct caller_position {
+	size_t caller; /* index of the address */
+	size_t frame;  /* of the frames there */
+};
+
 /*
- * The innermost caller that is the program's own; the innermost of all if none is. A Python
+ * Find the innermost caller that is the program's own; the innermost of all if none is. A Python
  * function goes before native ones without source lines, which are those of the libraries below it.
  */
-static void label_callers(struct gt_strbuf *text, const struct gt_names *names, uint32_t process,
-			  const __u64 *addresses, size_t count)
+static struct caller_position find_first(const struct gt_names *names, uint32_t process,
+					 const __u64 *addresses, size_t count)
 {
 	struct gt_location location;
 	size_t index = 0, wrappers, python = find_python(addresses, count);
 	const struct gt_source_frame *frame =
 		find_own(names, process, addresses, count, &index, &location, &wrappers);
 
-	if (python < count && !(frame && frame->file))
-		frame = NULL;
-	if (!frame) {
-		index = python < count ? python : 0;
-		gt_names_location(names, process, addresses[index], true, &location);
-		frame = location.frame_count ? &location.frames[0] : NULL;
+	if (frame && (frame->file || python == count))
+		return (struct caller_position){index, (size_t)(frame - location.frames)};
+	return (struct caller_position){python < count ? python : 0, 0};
+}
+
+static void put_caller(struct gt_strbuf *text, const struct gt_location *location, size_t frame,
+		       __u64 address)
+{
+	gt_put_frame(text, location,
+		     frame < location->frame_count ? &location->frames[frame] : NULL, address);
+}
+
+/* Whether a frame beyond the first is shown: in Python, native code without source lines is not. */
+static bool is_shown(const struct gt_location *location, size_t frame, bool has_python)
+{
+	return !has_python ||
+	       (frame < location->frame_count && location->frames[frame].file != NULL);
+}
+
+static void each_caller(const struct gt_names *names, uint32_t process, const __u64 *addresses,
+			size_t count, gt_caller_taker take, void *context)
+{
+	struct caller_position first = find_first(names, process, addresses, count);
+	bool has_python = find_python(addresses, count) < count;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	for (size_t i = first.caller; i < count; i++) {
+		size_t k = i == first.caller ? first.frame : 0;
+		struct gt_location location;
+
+		gt_names_location(names, process, addresses[i], true, &location);
+		do {
+			if (i != first.caller && !is_shown(&location, k, has_python))
+				continue;
+			gt_strbuf_clear(&text);
+			put_caller(&text, &location, k, addresses[i]);
+			take(context, &text);
+		} while (++k < location.frame_count);
 	}
-	gt_put_frame(text, &location, frame, addresses[index]);
+}
+
+void gt_label_callers(const struct gt_names *names, uint32_t process, uint64_t stack,
+		      gt_caller_taker take, void *context)
+{
+	size_t count;
+	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (stack && addresses && count) {
+		each_caller(names, process, addresses, count, take, context);
+		return;
+	}
+	gt_label_stack(&text, names, process, stack);
+	take(context, &text);
 }
 
 bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint64_t stack)
@@ -208,13 +266,18 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 {
 	size_t count;
 	const __u64 *addresses = gt_names_stack(names, process, stack, &count);
+	struct caller_position first;
+	struct gt_location location;
 
-	if (!stack || (addresses && !count))
+	if (!stack || (addresses && !count)) {
 		gt_strbuf_putc(text, '-');
-	else if (addresses)
-		label_callers(text, names, process, addresses, count);
-	else
+	} else if (addresses) {
+		first = find_first(names, process, addresses, count);
+		gt_names_location(names, process, addresses[first.caller], true, &location);
+		put_caller(text, &location, first.frame, addresses[first.caller]);
+	} else {
 		gt_strbuf_printf(text, "stack 0x%" PRIx64, stack);
+	}
 }
 
 void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "analysis/chains.h"
 #include "analysis/memory.h"
+#include "base/clean.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -398,6 +400,61 @@ static int gather_live(struct gt_leaks *leaks, struct gt_hash *rows, const struc
 	return 0;
 }
 
+/* Rows that are one but for their stacks, and whose stacks read alike, are neighbors. */
+static int compare_merged(const void *a, const void *b)
+{
+	const struct gt_leak *left = a, *right = b;
+	const uint64_t pairs[][2] = {
+		{left->group.process, right->group.process},
+		{left->group.number, right->group.number},
+		{left->state, right->state},
+		{left->space, right->space},
+		{(uintptr_t)left->function, (uintptr_t)right->function},
+		{(uintptr_t)left->process_name, (uintptr_t)right->process_name},
+	};
+
+	for (size_t i = 0; i < gt_countof(pairs); i++)
+		if (pairs[i][0] != pairs[i][1])
+			return pairs[i][0] < pairs[i][1] ? -1 : 1;
+	return 0;
+}
+
+static void add_row(struct gt_leak *to, const struct gt_leak *row)
+{
+	to->count += row->count;
+	to->bytes += row->bytes;
+	to->unknown += row->unknown;
+	if (row->oldest > to->oldest)
+		to->oldest = row->oldest;
+	if (row->newest < to->newest)
+		to->newest = row->newest;
+}
+
+/* Merge rows of stacks with equal callers. */
+static int merge_stacks(struct gt_leaks *leaks, const struct gt_names *names)
+{
+	gt_auto(chains) struct gt_chains *chains = gt_chains_new(names);
+	size_t kept = 0;
+
+	if (!chains)
+		return -ENOMEM;
+	gt_vec_each (row, &leaks->rows)
+		row->group = gt_group_now(GT_BY_STACK, names, chains, &row->group);
+	if (leaks->rows.count)
+		qsort(leaks->rows.items, leaks->rows.count, sizeof(*leaks->rows.items),
+		      compare_merged);
+	gt_vec_each (row, &leaks->rows) {
+		struct gt_leak *last = kept ? &leaks->rows.items[kept - 1] : NULL;
+
+		if (last && !compare_merged(last, row))
+			add_row(last, row);
+		else
+			leaks->rows.items[kept++] = *row;
+	}
+	leaks->rows.count = kept;
+	return 0;
+}
+
 int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t now,
 		  const struct gt_leak **ret_rows, size_t *ret_count,
 		  struct gt_leaks_totals *ret_totals)
@@ -413,6 +470,8 @@ int gt_leaks_rows(struct gt_leaks *leaks, const struct gt_names *names, uint64_t
 		error = gather_rows(leaks, live, &totals);
 	if (live)
 		gt_hash_free_with(live, free);
+	if (!error && leaks->by == GT_BY_STACK)
+		error = merge_stacks(leaks, names);
 	if (error)
 		return error;
 	if (leaks->rows.count)

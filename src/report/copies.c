@@ -47,7 +47,7 @@ static void put_rate(struct gt_strbuf *text, uint64_t bytes, uint64_t ns)
 		gt_strbuf_printf(text, "%.1f MB/s", rate * 1e3);
 }
 
-static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+static void put_row(struct gt_table *table, const struct gt_report_labels *labels,
 		    const void *opaque)
 {
 	const struct gt_copies_row *row = opaque;
@@ -82,7 +82,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 		gt_table_bytes(table, row->by_graphs.bytes);
 	else
 		gt_table_text(table, "");
-	gt_report_put_group(table, names, by, &row->group);
+	gt_report_put_group(table, labels, labels->by, &row->group);
 }
 
 /* From a power of two to the next: "2.00-4.00 KiB", "512 B-1.00 KiB"; the unit once if it is one.

@@ -58,7 +58,7 @@ static const struct gt_column columns[] = {
 	{"PID", false},   {"PROCESS", true},  {"KERNEL", true, true}, {"BY", true},
 };
 
-static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
+static void put_row(struct gt_table *table, const struct gt_report_labels *labels,
 		    const void *opaque)
 {
 	const struct gt_error *row = opaque;
@@ -69,11 +69,11 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_text(table, row->sticky ? "sticky" : "");
 	gt_table_number(table, row->process);
 	gt_put_printable(gt_table_cell(table), row->process_name);
-	gt_label_container(gt_table_cell(table), names, row->process);
+	gt_label_container(gt_table_cell(table), labels->names, row->process);
 	gt_table_end_cell(table);
 	gt_put_printable(gt_table_cell(table), row->kernel ? row->kernel : "");
 	gt_table_end_cell(table);
-	gt_report_put_group(table, names, by, &row->group);
+	gt_report_put_group(table, labels, labels->by, &row->group);
 }
 
 static void put_finding(struct gt_strbuf *text, const struct gt_report_options *options,

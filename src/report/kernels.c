@@ -145,13 +145,12 @@ static void put_how(struct gt_table *table, const struct gt_kernel_row *kernel,
 		gt_table_text(table, "-");
 }
 
-static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const void *row)
+static void put_row(struct gt_table *table, const struct gt_report_labels *labels, const void *row)
 {
 	const struct gt_kernel_row *kernel = row;
 	const struct gt_kernel_usage *usages;
 	size_t count;
-	struct gt_kernel_usage usage = usage_of(names, kernel, &count, &usages);
+	struct gt_kernel_usage usage = usage_of(labels->names, kernel, &count, &usages);
 
 	gt_table_number(table, kernel->launches);
 	gt_table_number(table, kernel->failed);
@@ -162,7 +161,7 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	else
 		gt_table_text(table, "-");
 	put_how(table, kernel, &usage);
-	gt_report_put_group(table, names, by, &kernel->group);
+	gt_report_put_group(table, labels, labels->by, &kernel->group);
 	if (kernel->graph)
 		gt_strbuf_puts(gt_table_cell(table), "graph ");
 	gt_label_kernel(gt_table_cell(table), kernel->name, kernel->handle);

@@ -101,8 +101,7 @@ static const struct gt_column columns[] = {
 	{"PROCESS", true}, {"FUNCTION", true, true}, {"BY", true},
 };
 
-static void put_row(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const void *row)
+static void put_row(struct gt_table *table, const struct gt_report_labels *labels, const void *row)
 {
 	const struct gt_leak *leak = row;
 
@@ -115,10 +114,12 @@ static void put_row(struct gt_table *table, const struct gt_names *names, enum g
 	gt_table_duration(table, leak->oldest);
 	gt_table_number(table, leak->group.process);
 	gt_put_printable(gt_table_cell(table), leak->process_name);
-	gt_label_container(gt_table_cell(table), names, leak->group.process);
+	gt_label_container(gt_table_cell(table), labels->names, leak->group.process);
 	gt_table_end_cell(table);
-	gt_table_text(table, leak->function ? leak->function : by == GT_BY_STACK ? "-" : "");
-	gt_report_put_group(table, names, by, &leak->group);
+	gt_table_text(table, leak->function              ? leak->function
+			     : labels->by == GT_BY_STACK ? "-"
+							 : "");
+	gt_report_put_group(table, labels, labels->by, &leak->group);
 }
 
 static const struct gt_column process_columns[] = {

@@ -109,31 +109,60 @@ static enum gt_by split_of(const struct gt_report_rows *form, enum gt_by by)
 	return form->by_process && by == GT_BY_PROCESS ? GT_BY_NOTHING : by;
 }
 
+/* The callers that distinguish the rows that are shown. NULL: out of memory. */
+static struct gt_chains *distinguish_stacks(const struct gt_report_rows *form,
+					    const struct gt_report_options *options,
+					    const struct gt_names *names, const void *rows,
+					    size_t count)
+{
+	gt_auto(chains) struct gt_chains *chains = gt_chains_new(names);
+	int error = chains ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i) && !error; i++) {
+		const struct gt_group *group = group_of(form, rows, i);
+
+		error = gt_chains_add(chains, group->process, group->number, NULL);
+	}
+	if (error || gt_chains_distinguish(chains))
+		return NULL;
+	return gt_take(chains);
+}
+
+static void put_table(const struct gt_report_rows *form, const struct gt_report_options *options,
+		      const struct gt_report_labels *labels, const void *rows, size_t count,
+		      struct gt_strbuf *text)
+{
+	bool processes = needs_process(form, labels->by, rows, count);
+	struct gt_column shown[GT_TABLE_COLUMNS] = {0};
+	size_t columns = choose_columns(form, labels->by, shown);
+	struct gt_table table;
+
+	if (processes)
+		shown[columns++] = (struct gt_column){group_title(GT_BY_PROCESS), true};
+	gt_table_begin(&table, shown, columns);
+	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
+		form->put(&table, labels, row_at(form, rows, i));
+		if (processes)
+			gt_report_put_group(&table, labels, GT_BY_PROCESS, group_of(form, rows, i));
+	}
+	gt_table_put(&table, text);
+	gt_report_put_rest(text, options->top, count);
+}
+
 void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_report_options *options,
 			const struct gt_names *names, const void *rows, size_t count,
 			struct gt_strbuf *text)
 {
 	enum gt_by by = split_of(form, options->by);
-	bool processes = needs_process(form, by, rows, count);
-	struct gt_column shown[GT_TABLE_COLUMNS] = {0};
-	struct gt_table table;
-	size_t columns;
+	gt_auto(chains) struct gt_chains *chains = NULL;
 
 	if (!count && form->empty) {
 		gt_strbuf_puts(text, form->empty);
 		return;
 	}
-	columns = choose_columns(form, by, shown);
-	if (processes)
-		shown[columns++] = (struct gt_column){group_title(GT_BY_PROCESS), true};
-	gt_table_begin(&table, shown, columns);
-	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
-		form->put(&table, names, by, row_at(form, rows, i));
-		if (processes)
-			gt_report_put_group(&table, names, GT_BY_PROCESS, group_of(form, rows, i));
-	}
-	gt_table_put(&table, text);
-	gt_report_put_rest(text, options->top, count);
+	if (by == GT_BY_STACK && !options->verbose)
+		chains = distinguish_stacks(form, options, names, rows, count);
+	put_table(form, options, &(struct gt_report_labels){names, by, chains}, rows, count, text);
 	if (count && form->note)
 		gt_strbuf_puts(text, form->note);
 	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))
@@ -163,12 +192,19 @@ void gt_report_json_rows(const struct gt_report_rows *form, const struct gt_repo
 	gt_json_array_end(json);
 }
 
-void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-			 const struct gt_group *group)
+void gt_report_put_group(struct gt_table *table, const struct gt_report_labels *labels,
+			 enum gt_by by, const struct gt_group *group)
 {
+	struct gt_strbuf *cell = gt_table_cell(table);
+
 	if (by == GT_BY_NOTHING)
 		return;
-	gt_label_group(gt_table_cell(table), names, by, group);
+	if (by == GT_BY_STACK && labels->chains)
+		gt_chains_put(labels->chains, cell, group->process, group->number);
+	else if (by == GT_BY_STACK)
+		gt_chain_put_whole(cell, labels->names, group->process, group->number);
+	else
+		gt_label_group(cell, labels->names, by, group);
 	gt_table_end_cell(table);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "analysis/analysis.h"
+#include "analysis/chains.h"
 #include "analysis/operation.h"
 #include "base/diag.h"
 #include "base/json.h"
@@ -64,6 +65,13 @@ int gt_report_put(const struct gt_report *report, void *state,
 
 struct gt_histogram;
 
+/* What the cells of rows are named by. */
+struct gt_report_labels {
+	const struct gt_names *names;
+	enum gt_by by;
+	const struct gt_chains *chains; /* of the stacks of the rows; NULL: whole stacks */
+};
+
 /* The rows of an analysis that are split by something, and their two forms. */
 struct gt_report_rows {
 	const char *key; /* of the array in JSON */
@@ -79,8 +87,7 @@ struct gt_report_rows {
 	const char *empty; /* the text where there are no rows; NULL: the titles alone */
 	const char *note;  /* below rows that are there; NULL: none */
 	/* Adds the cells of a row; that of "BY" by gt_report_put_group. */
-	void (*put)(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-		    const void *row);
+	void (*put)(struct gt_table *table, const struct gt_report_labels *labels, const void *row);
 	/* Adds the members of a row's object. */
 	void (*json)(struct gt_json *json, const struct gt_names *names, enum gt_by by,
 		     const void *row);
@@ -102,8 +109,8 @@ static inline bool gt_report_shows(uint64_t top, size_t row)
 	return !top || row < top;
 }
 /* The cell of the column "BY". */
-void gt_report_put_group(struct gt_table *table, const struct gt_names *names, enum gt_by by,
-			 const struct gt_group *group);
+void gt_report_put_group(struct gt_table *table, const struct gt_report_labels *labels,
+			 enum gt_by by, const struct gt_group *group);
 /* Total, mean, median and 99th percentile, a cell each; "-" where nothing was counted. */
 void gt_report_put_durations(struct gt_table *table, const struct gt_histogram *histogram);
 /* A distribution of durations under `key`: count, mean, p50, p99, max. */

@@ -153,3 +153,62 @@ setup() {
 	expect_error_line '^gputap: none of the traced functions was called; probes were in '
 	expect_no_error_line 'no calls'
 }
+
+# loaded: a program with two leaks of one line, reached by two loaders, one of them from two lines of main.
+build_loaded() {
+	need_command cc
+	cat >loaded.c <<-'EOF'
+		#include <cuda_runtime_api.h>
+		#define APART __attribute__((noinline, noclone))
+		static void *kept[8];
+		static int count;
+		APART void my_alloc(size_t size)
+		{
+			if (cudaMalloc(&kept[count], size))
+				count--;
+			count++;
+		}
+		APART void load_a(size_t size)
+		{
+			my_alloc(size);
+			count += 0 * (int)size;
+		}
+		APART void load_b(size_t size)
+		{
+			my_alloc(size);
+			count -= 0 * (int)size;
+			kept[7] = kept[0];
+		}
+		APART int run(void)
+		{
+			for (int i = 0; i < 2; i++)
+				load_a(1000);
+			load_b(200);
+			load_b(30);
+			return count;
+		}
+		int main(void)
+		{
+			return run() != 4;
+		}
+	EOF
+	cc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls "-I$root/softgpu/include" loaded.c -o loaded \
+		"$softgpu/libcudart.so.13"
+}
+
+@test "rows by stack show the callers that distinguish them, with -v all callers" {
+	build_loaded
+	line() { grep -n "$1" loaded.c | cut -d: -f1; }
+	gputap leaks --by stack -o leaks.txt -- ./loaded
+	alloc="my_alloc (loaded.c:$(line cudaMalloc))"
+	b=$(line 'my_alloc(size);' | tail -n 1)
+	for row in "$alloc ← load_a (loaded.c:$(line 'my_alloc(size);' | head -n 1))" \
+		"$alloc ← load_b (loaded.c:$b) ← run (loaded.c:$(line 'load_b(200)'))" \
+		"$alloc ← load_b (loaded.c:$b) ← run (loaded.c:$(line 'load_b(30)'))"; do
+		[ "$(grep -cE "cudaMalloc  $(sed 's/[().]/\\&/g' <<<"$row")$" leaks.txt)" = 1 ] ||
+			fail "not one row $row: $(cat leaks.txt)"
+	done
+	gputap leaks --by stack -v -o leaks.txt -- ./loaded
+	[ "$(grep -cE "my_alloc .* ← load_[ab] .* ← run .* ← main .* ← " leaks.txt)" = 3 ] ||
+		fail "not three whole stacks: $(cat leaks.txt)"
+}
