@@ -230,16 +230,17 @@ void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *co
 		.head.size = sizeof(account),
 		.head.device = GT_DEVICE_UNKNOWN,
 		.made = counts->made,
-		.complete = pipeline->complete + counts->complete,
 		.unfinished = counts->unfinished,
-		.lost = counts->lost + pipeline->malformed,
-		.filtered = counts->filtered + pipeline->filtered,
 		.orphans = counts->orphans,
 		.entries_lost = counts->entries_lost,
 	};
 
+	/* Calls that wait for their order are counted when they are passed on. */
 	gt_pipeline_drain(pipeline);
 	gt_pipeline_release(pipeline, UINT64_MAX);
+	account.complete = pipeline->complete + counts->complete;
+	account.lost = counts->lost + pipeline->malformed;
+	account.filtered = counts->filtered + pipeline->filtered;
 	account.head.time = gt_clock_monotonic();
 	account.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
 			      gt_enrich_lost(pipeline->enrich);

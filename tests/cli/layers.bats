@@ -34,6 +34,15 @@ events() {
 	[ "$output" = true ]
 }
 
+@test "calls that were sorted among the events of layers are counted as complete" {
+	gputap trace -e cuda,sched --gpu soft --json -o out.json -- "$build/examples/vectoradd"
+	run -0 jq -s 'map(select(.schema == "gputap.call.1")) | length' out.json
+	calls=$output
+	run -0 jq 'select(.schema == "gputap.account.1") | .complete' out.json
+	[ "$output" = "$calls" ]
+	[ "$calls" -gt 5 ]
+}
+
 @test "the totals of a source are the number of its events" {
 	gputap trace -e sched --json -o out.json -- sh -c 'for i in 1 2 3 4 5; do sleep 0.01; done'
 	count=$(events out.json off_cpu | wc -l)
