@@ -22,7 +22,6 @@ struct pending_process {
 struct pending {
 	struct gt_timeline_sink sink;
 	struct gt_timeline_totals *totals;
-	uint64_t numbers; /* given to operations */
 	size_t count;
 	struct pending_list age;     /* all that are in a stream, oldest first */
 	struct pending_list overdue; /* proven and not measured, by the time of the proof */
@@ -307,7 +306,7 @@ int pending_add(struct pending *pending, struct pending_thread *thread,
 		return -ENOMEM;
 	*operation = *given;
 	operation->stream = stream;
-	operation->interval.number = ++pending->numbers;
+	operation->interval.number = ++pending->totals->operations;
 	operation->interval.queue = of->number;
 	operation->interval.previous = stream->last;
 	stream->last = operation->interval.number;
@@ -360,7 +359,7 @@ static int emit_unmatched(struct pending *pending, const struct gt_names *names,
 			  const struct gt_event_gpu_work *work)
 {
 	struct gt_gpu_interval interval = {
-		.number = ++pending->numbers,
+		.number = ++pending->totals->operations,
 		.operation = (enum gt_gpu_operation)work->operation,
 		.basis = work->flags & GT_GPU_EXACT ? GT_TIMES_EXACT : GT_TIMES_MEASURED,
 		.process = work->head.process,

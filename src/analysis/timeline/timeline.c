@@ -240,10 +240,12 @@ static int pass_on_host(struct gt_timeline *timeline, const struct gt_names *nam
 }
 
 static int pass_on_call(struct gt_timeline *timeline, const struct gt_names *names,
-			const struct gt_event_call *call)
+			const struct gt_event_call *call, uint64_t first_operation)
 {
 	const struct gt_api_function *function = gt_names_api(names, call->function);
 	struct gt_host_interval interval = {
+		.first_operation = first_operation,
+		.operations = timeline->totals.operations + 1 - first_operation,
 		.number = timeline->thread->outer.number,
 		.activity = timeline->activity,
 		.name = gt_names_function(names, call->function),
@@ -279,6 +281,7 @@ static int begin_call(struct gt_timeline *timeline, const struct gt_event_call *
 static int take_call(struct gt_timeline *timeline, const struct gt_names *names,
 		     const struct gt_event_call *call)
 {
+	uint64_t first_operation = timeline->totals.operations + 1;
 	int error = begin_call(timeline, call);
 
 	timeline->event = &call->head;
@@ -286,7 +289,7 @@ static int take_call(struct gt_timeline *timeline, const struct gt_names *names,
 		error = gt_operations_take(timeline->operations, names, &call->head, take_operation,
 					   timeline);
 	timeline->event = NULL;
-	return error || call->depth ? error : pass_on_call(timeline, names, call);
+	return error || call->depth ? error : pass_on_call(timeline, names, call, first_operation);
 }
 
 static int take_other(struct gt_timeline *timeline, const struct gt_names *names,

@@ -56,6 +56,8 @@ struct gt_host_interval {
 	/* Of the function or system call; lives as the names. "" for others. */
 	const char *name;
 	bool failed;
+	/* Of a call: so many operations that it submitted, numbered from `first_operation` on. */
+	uint64_t first_operation, operations;
 	/* `call`, `syscall`, `page_fault` or `off_cpu`; valid while it is passed on. */
 	const struct gt_event *event;
 };
@@ -141,6 +143,7 @@ struct gt_timeline_sink {
 
 struct gt_timeline_totals {
 	uint64_t calls;                /* outermost ones */
+	uint64_t operations;           /* numbers given to GPU intervals */
 	uint64_t gpu[GT_TIMES_BASES];  /* GPU intervals by their basis */
 	uint64_t unmatched;            /* of them: `gpu_work` events whose call was not seen */
 	uint64_t evicted;              /* of them: passed on before they were complete */

@@ -29,6 +29,9 @@ TEST("an operation has the times of its gpu_work event, and the calls around it"
 	CHECK_INT(host[1].activity, GT_HOST_WAIT);
 	CHECK_INT(gpu[0].call.number, host[0].number);
 	CHECK_INT(gpu[0].call.end, launched);
+	CHECK_INT(host[0].operations, 1);
+	CHECK_INT(host[0].first_operation, gpu[0].number);
+	CHECK_INT(host[1].operations, 0);
 	CHECK_INT(gpu[0].wait.number, host[1].number);
 	CHECK_INT(gpu[0].wait.start, waited - 9000);
 	CHECK_INT(gpu[0].wait.end, waited);
