@@ -4,30 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the length of the UTF-8 sequence at `text` (RFC 3629); 0: invalid. */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-	size_t length = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-
-	if (length == 1)
-		return 1;
-	if (text[0] < 0xc2 || text[0] > 0xf4 || length > left)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-		return 0;
-	return length;
-}
+#include "base/text.h"
 
 /* Adds one character that is not plain text; returns its length in bytes. */
 static size_t put_special(struct gt_strbuf *buffer, const char *text, size_t length)
 {
 	static const char short_escape[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 	const unsigned char *byte = (const unsigned char *)text;
-	size_t step = utf8_length(byte, length);
+	size_t step = gt_utf8_length(text, length);
 
 	for (const char *pair = short_escape; *pair; pair += 2) {
 		if (*pair != *text)
@@ -167,7 +151,7 @@ void gt_json_value(struct gt_json *json, const char *key, const char *value, siz
 	bool is_utf8 = true;
 
 	for (size_t i = 0, size; i < length && is_utf8; i += size) {
-		size = utf8_length((const unsigned char *)value + i, length - i);
+		size = gt_utf8_length(value + i, length - i);
 		is_utf8 = size;
 	}
 	if (!is_utf8 || !gt_json_is_value(value, length)) {

@@ -157,6 +157,41 @@ void gt_put_printable(struct gt_strbuf *buffer, const char *text)
 	}
 }
 
+size_t gt_utf8_length(const char *text, size_t available)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+	size_t length = byte[0] < 0x80 ? 1 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+
+	if (length == 1)
+		return 1;
+	if (byte[0] < 0xc2 || byte[0] > 0xf4 || length > available)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((byte[i] & 0xc0) != 0x80)
+			return 0;
+	if ((byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xed && byte[1] > 0x9f) ||
+	    (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+void gt_put_utf8(struct gt_strbuf *buffer, const char *text, size_t length)
+{
+	size_t start = 0, i = 0;
+
+	while (i < length) {
+		size_t step = gt_utf8_length(text + i, length - i);
+
+		if (!step) {
+			gt_strbuf_add(buffer, text + start, i - start);
+			gt_strbuf_puts(buffer, "\xef\xbf\xbd");
+			start = i + 1;
+		}
+		i += step ? step : 1;
+	}
+	gt_strbuf_add(buffer, text + start, length - start);
+}
+
 bool gt_glob(const char *pattern, const char *text)
 {
 	return fnmatch(pattern, text, 0) == 0;

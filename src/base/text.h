@@ -30,6 +30,11 @@ void gt_format_bytes(struct gt_strbuf *buffer, uint64_t bytes);
 /* Adds text for a terminal, with control characters replaced by '?'. */
 void gt_put_printable(struct gt_strbuf *buffer, const char *text);
 
+/* Returns the bytes of the UTF-8 sequence (RFC 3629) that `text` begins with; 0: it is invalid. */
+size_t gt_utf8_length(const char *text, size_t available);
+/* Adds text as UTF-8: bytes that are invalid as U+FFFD. */
+void gt_put_utf8(struct gt_strbuf *buffer, const char *text, size_t length);
+
 /* Returns whether text matches a shell glob (fnmatch(3) without flags). */
 bool gt_glob(const char *pattern, const char *text);
 /*

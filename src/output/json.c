@@ -281,6 +281,15 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 	return gt_sink_wrote(&output->sink);
 }
 
+int gt_output_json_line(void *state, const struct gt_strbuf *line)
+{
+	struct json_output *output = state;
+
+	gt_strbuf_add(&output->sink.text, gt_strbuf_string(line), line->length);
+	gt_strbuf_putc(&output->sink.text, '\n');
+	return gt_sink_wrote(&output->sink);
+}
+
 static int json_flush(void *opaque)
 {
 	return gt_sink_flush(&((struct json_output *)opaque)->sink);

@@ -50,5 +50,7 @@ const struct gt_output *gt_output_find(const char *name);
 extern const struct gt_output gt_output_lines;
 extern const struct gt_output gt_output_one_line;
 extern const struct gt_output gt_output_json;
+/* Add a line to an open gt_output_json: an object. 0 or -Exxx. */
+int gt_output_json_line(void *state, const struct gt_strbuf *line);
 extern const struct gt_output gt_output_capture;
 extern const struct gt_output gt_output_counts;
