@@ -3,7 +3,10 @@
 
 #include <stddef.h>
 
-/* "Xid Errors" of NVIDIA's GPU deployment and management documentation, in the words of its table.
+/*
+ * In the words of the table of NVIDIA's document "Xid Errors" (r555) up to 143, where that has
+ * them, and of its catalog of Xids (2025); the numbers are those of nverror.h
+ * (open-gpu-kernel-modules). Numbers that these call unused or reserved have no text.
  */
 static const char *const xids[] = {
 	[1] = "invalid or corrupted push buffer stream",
@@ -38,6 +41,9 @@ static const char *const xids[] = {
 	[36] = "video processor exception",
 	[37] = "driver firmware error",
 	[38] = "driver firmware error",
+	[39] = "copy engine exception",
+	[40] = "copy engine exception",
+	[41] = "copy engine exception",
 	[42] = "video processor exception",
 	[43] = "GPU stopped processing",
 	[44] = "graphics engine fault during context switch",
@@ -112,8 +118,22 @@ static const char *const xids[] = {
 	[123] = "SPI PMU RPC write failure",
 	[124] = "SPI PMU RPC erase failure",
 	[125] = "inforom FS failure",
+	[126] = "CE10: unknown error",
+	[127] = "CE11: unknown error",
+	[128] = "CE12: unknown error",
+	[129] = "CE13: unknown error",
+	[130] = "CE14: unknown error",
+	[131] = "CE15: unknown error",
+	[132] = "CE16: unknown error",
+	[133] = "CE17: unknown error",
+	[134] = "CE18: unknown error",
+	[135] = "CE19: unknown error",
+	[136] = "NVLink: link training failed",
 	[137] = "NVLink FLA privilege error",
+	[139] = "OFA1 error",
 	[140] = "unrecovered ECC error",
+	[141] = "CUDA fast path error",
+	[142] = "NVENC3 error",
 	[143] = "GPU initialization error",
 	[144] = "NVLink: SAW error",
 	[145] = "NVLink: RLW error",
@@ -123,6 +143,8 @@ static const char *const xids[] = {
 	[149] = "NVLink: NETIR error",
 	[150] = "NVLink: MSE error",
 	[151] = "key rotation error",
+	[152] = "DLA SMMU error",
+	[153] = "DLA timeout error",
 	[154] = "GPU recovery action changed",
 	[155] = "NVLink: software defined error",
 	[156] = "resource retirement event",
@@ -131,7 +153,17 @@ static const char *const xids[] = {
 	[159] = "CHI non-data error",
 	[160] = "channel retirement event",
 	[161] = "channel retirement failure",
-	[162] = "power smoothing HW circuitry capability disengaged",
+	[162] = "power smoothing HW circuitry capability reengaged",
+	[163] = "power smoothing HW circuitry capability disengaged",
+	[164] = "power smoothing HW circuitry low lifetime reached",
+	[165] = "power smoothing HW circuitry lifetime exhausted",
+	[166] = "CC traffic seen before the link was configured for encrypted traffic",
+	[167] = "PCIe fatal timeout",
+	[168] = "errors found in the write protected region (WPR)",
+	[169] = "internal micro-controller halt",
+	[170] = "interrupt seen in CC mode",
+	[171] = "uncorrectable DRAM error",
+	[172] = "uncorrectable SRAM error",
 };
 
 const char *gt_xid_name(unsigned code)
