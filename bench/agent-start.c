@@ -4,6 +4,7 @@
  * loading a module, with the agent and a collector, less that without. The driver does nothing.
  * Medians of pairs.
  */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +18,7 @@
 
 #include "agent/protocol.h"
 #include "base/clock.h"
+#include "fatbin/fatbin.h"
 #include "large_ptx.h"
 #include "patch_counter.h"
 #include "run/inject.h"
@@ -50,21 +52,77 @@ static double now_ms(void)
 	return (double)gt_clock_monotonic() * 1e-6;
 }
 
-/* Prints the median time of loading a module of so many kernels, in ms. */
-static int measure_loads(int kernels)
+/* Give registers random numbers, so that the text is compressed as that of other kernels is. */
+static void vary_registers(struct gt_strbuf *text)
+{
+	uint32_t random = 1;
+	bool is_register = false;
+
+	for (size_t i = 0; i < text->length; i++) {
+		char *at = &text->data[i];
+
+		is_register = *at == '%' || (is_register && (isalnum((unsigned char)*at)));
+		if (!is_register || !isdigit((unsigned char)*at))
+			continue;
+		random = random * 1664525 + 1013904223;
+		*at = (char)('0' + (random >> 16) % 10);
+	}
+}
+
+#define NAME "00000000"
+
+/* Make the image of a module: PTX text, or a compressed fatbin. */
+static int make_image(const struct gt_strbuf *text, const char *form, struct gt_strbuf *image)
+{
+	const struct gt_fatbin_source source = {
+		.kind = GT_FATBIN_KIND_PTX,
+		.name = NAME,
+		.name_length = strlen(NAME),
+		.data = text->data,
+		.size = text->length,
+	};
+
+	if (strcmp(form, "text") != 0)
+		return gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_ZSTD, image, NULL);
+	gt_strbuf_add(image, text->data, text->length + 1);
+	return image->failed ? -ENOMEM : 0;
+}
+
+/* Change the name in a fatbin: its bytes are those of no fatbin before. */
+static void write_name(char *name, size_t number)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%08zx", number);
+	memcpy(name, digits, strlen(NAME));
+}
+
+/*
+ * Prints the median time of loading a module of so many kernels, in ms. form: "text"; "known", a
+ * fatbin that is the same each time; "new", one that was never loaded before.
+ */
+static int measure_loads(int kernels, const char *form)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *module;
 	init_function *init = driver ? (init_function *)dlsym(driver, "cuInit") : NULL;
 	load_function *load = driver ? (load_function *)dlsym(driver, "cuModuleLoadData") : NULL;
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, image = GT_STRBUF_INIT;
 	double times[LOADS], start;
+	char *name = NULL;
 
 	if (!init || !load || init(0))
 		return 1;
 	write_kernels(&text, kernels);
+	vary_registers(&text);
+	if (make_image(&text, form, &image))
+		return 1;
+	if (!strcmp(form, "new"))
+		name = memmem(image.data, image.length, NAME, strlen(NAME));
 	for (size_t i = 0; i < LOADS; i++) {
+		if (name)
+			write_name(name, i + 1);
 		start = now_ms();
-		if (load(&module, gt_strbuf_string(&text)))
+		if (load(&module, image.data))
 			return 1;
 		times[i] = now_ms() - start;
 	}
@@ -138,7 +196,7 @@ static void set_environment(const struct collector *collector, bool with_agent)
 /* Execute this program with arguments; its output goes to `output`. The time until its end, or < 0.
  */
 static double run_self(const struct collector *collector, bool with_agent, const char *what,
-		       const char *kernels, int output)
+		       const char *kernels, const char *form, int output)
 {
 	double start = now_ms();
 	int status = -1;
@@ -148,7 +206,7 @@ static double run_self(const struct collector *collector, bool with_agent, const
 		set_environment(collector, with_agent);
 		if (output >= 0)
 			dup2(output, STDOUT_FILENO);
-		execl("/proc/self/exe", "agent-start", what, kernels, (char *)NULL);
+		execl("/proc/self/exe", "agent-start", what, kernels, form, (char *)NULL);
 		_exit(127);
 	}
 	waitpid(child, &status, 0);
@@ -161,8 +219,8 @@ static int measure_starts(const struct collector *collector, const char *name, c
 	double differences[STARTS];
 
 	for (size_t i = 0; i < STARTS; i++) {
-		double without = run_self(collector, false, what, NULL, -1);
-		double with = run_self(collector, true, what, NULL, -1);
+		double without = run_self(collector, false, what, NULL, NULL, -1);
+		double with = run_self(collector, true, what, NULL, NULL, -1);
 
 		if (with < 0 || without < 0)
 			return -EIO;
@@ -173,14 +231,14 @@ static int measure_starts(const struct collector *collector, const char *name, c
 }
 
 static int read_time(const struct collector *collector, bool with_agent, const char *kernels,
-		     double *ret_time)
+		     const char *form, double *ret_time)
 {
 	char line[64] = "";
 	int ends[2], error = -EIO;
 
 	if (pipe(ends) < 0)
 		return -errno;
-	if (run_self(collector, with_agent, "load", kernels, ends[1]) >= 0 &&
+	if (run_self(collector, with_agent, "load", kernels, form, ends[1]) >= 0 &&
 	    read(ends[0], line, sizeof(line) - 1) > 0 && sscanf(line, "%lf", ret_time) == 1)
 		error = 0;
 	close(ends[0]);
@@ -188,13 +246,15 @@ static int read_time(const struct collector *collector, bool with_agent, const c
 	return error;
 }
 
-static int measure_loading(const struct collector *collector, const char *name, const char *kernels)
+/* Print what the agent adds to the time of loading a module of so many kernels. */
+static int measure_loading(const struct collector *collector, const char *name, const char *kernels,
+			   const char *form)
 {
 	double without, with;
-	int error = read_time(collector, false, kernels, &without);
+	int error = read_time(collector, false, kernels, form, &without);
 
 	if (!error)
-		error = read_time(collector, true, kernels, &with);
+		error = read_time(collector, true, kernels, form, &with);
 	if (!error)
 		printf("%s %.3f ms\n", name, with - without);
 	return error;
@@ -218,16 +278,23 @@ static void measure_pass(void)
 
 static int measure_all(const struct collector *collector)
 {
+	static const struct {
+		const char *name, *kernels, *form;
+	} loads[] = {
+		{"agent-module-1000-lines", "1", "text"},
+		{"agent-module-10000-lines", "10", "text"},
+		{"agent-module-100000-lines", "101", "text"},
+		{"agent-fatbin-10000-lines", "10", "known"},
+		{"agent-fatbin-100000-lines", "101", "known"},
+		{"agent-new-fatbin-10000-lines", "10", "new"},
+		{"agent-new-fatbin-100000-lines", "101", "new"},
+	};
 	int error = measure_starts(collector, "agent-start", "nothing");
 
 	if (!error)
 		error = measure_starts(collector, "agent-start-driver", "driver");
-	if (!error)
-		error = measure_loading(collector, "agent-module-1000-lines", "1");
-	if (!error)
-		error = measure_loading(collector, "agent-module-10000-lines", "10");
-	if (!error)
-		error = measure_loading(collector, "agent-module-100000-lines", "101");
+	for (size_t i = 0; i < gt_countof(loads) && !error; i++)
+		error = measure_loading(collector, loads[i].name, loads[i].kernels, loads[i].form);
 	measure_pass();
 	return error;
 }
@@ -243,8 +310,8 @@ int main(int argc, char *argv[])
 		return 0;
 	if (argc > 1 && !strcmp(argv[1], "driver"))
 		return start_driver();
-	if (argc > 2 && !strcmp(argv[1], "load"))
-		return measure_loads(atoi(argv[2]));
+	if (argc > 3 && !strcmp(argv[1], "load"))
+		return measure_loads(atoi(argv[2]), argv[3]);
 	error = patch_counter_make(&counter, "gpu/entry/none", &diag);
 	if (!error)
 		error = start_collector(&collector, &counter, &diag);

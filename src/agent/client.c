@@ -23,6 +23,7 @@
 #include "agent/ring_map.h"
 #include "base/clock.h"
 #include "base/file_limit.h"
+#include "base/fingerprint.h"
 #include "base/ptx_names.h"
 
 enum {
@@ -33,6 +34,7 @@ enum {
 	FIRST_DESCRIPTOR = 512,
 	STANDARD_DESCRIPTORS = 3,
 	LONG_TEXT = 64 << 10, /* to copy it costs more than to list its names */
+	WINDOW = 64 << 10,    /* bytes of which fingerprints are computed at a time */
 };
 
 /* ---- deadlines ------------------------------------------------------------------------- */
@@ -342,7 +344,23 @@ static size_t list_names(const struct gt_agent_image *image, char *list)
 	return state == GT_PTX_NAMES_END ? size : 0;
 }
 
-/* False: the collector does not answer, or no program matches these names. */
+/* False: the collector does not answer, or it knows that no program matches. */
+static bool is_wanted(struct gt_agent_request *request, int file, int64_t end)
+{
+	int fd = -1, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+	bool wanted;
+
+	if (socket < 0)
+		return false;
+	wanted = exchange_messages(socket, request, file, end, &reply, &fd) &&
+		 reply.verdict == GT_AGENT_WANTED;
+	if (fd >= 0)
+		close(fd);
+	close(socket);
+	return wanted;
+}
+
 static bool ask_about_names(const struct gt_agent_image *list, uint32_t capability, int64_t end)
 {
 	struct gt_agent_request request = {
@@ -350,32 +368,21 @@ static bool ask_about_names(const struct gt_agent_image *list, uint32_t capabili
 		.size = list->size,
 		.capability = capability,
 	};
-	int fd = -1, file, socket = connect_collector(end);
-	struct gt_agent_reply reply;
-	bool is_wanted;
+	int file = make_file(list);
+	bool wanted = file < 0 || is_wanted(&request, file, end);
 
-	if (socket < 0)
-		return false;
-	file = make_file(list);
-	is_wanted = file < 0 || (exchange_messages(socket, &request, file, end, &reply, &fd) &&
-				 reply.verdict == GT_AGENT_WANTED);
-	if (fd >= 0)
-		close(fd);
 	if (file >= 0)
 		close(file);
-	close(socket);
-	return is_wanted;
+	return wanted;
 }
 
-/* Whether the collector may have a patched form of an image. */
-static bool may_match(const struct gt_agent_image *image, uint32_t capability, int64_t end)
+/* Whether the collector may have a patched form of a long text. */
+static bool may_match_names(const struct gt_agent_image *image, uint32_t capability, int64_t end)
 {
 	struct gt_agent_image list = {.data = NULL};
 	bool wanted;
 	char *names;
 
-	if (!image->is_text || image->size < LONG_TEXT)
-		return true;
 	names = mmap(NULL, GT_AGENT_MAX_LIST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
 	if (names == MAP_FAILED)
@@ -385,6 +392,86 @@ static bool may_match(const struct gt_agent_image *image, uint32_t capability, i
 	wanted = !list.size || ask_about_names(&list, capability, end);
 	munmap(names, GT_AGENT_MAX_LIST);
 	return wanted;
+}
+
+/* ---- fingerprints of large images ------------------------------------------------------- */
+
+/* write() all of a part of an image to the start of a file: it reports memory that is not there. */
+static bool write_window(int fd, const char *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t written = pwrite(fd, data + done, size - done, (off_t)done);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return false;
+		done += (size_t)written;
+	}
+	return true;
+}
+
+/* Compute the fingerprint of an image, part by part, of a copy in `window`, which maps the file. */
+static bool read_fingerprint(const struct gt_agent_image *image, int fd, const char *window,
+			     struct gt_fingerprint *ret_fingerprint)
+{
+	struct gt_fingerprint state = GT_FINGERPRINT_INIT;
+
+	for (size_t at = 0; at < image->size; at += WINDOW) {
+		size_t left = image->size - at, size = left < WINDOW ? left : WINDOW;
+
+		if (!write_window(fd, (const char *)image->data + at, size))
+			return false;
+		gt_fingerprint_add(&state, window, size);
+	}
+	*ret_fingerprint = gt_fingerprint_end(&state, image->size);
+	return true;
+}
+
+static bool make_fingerprint(const struct gt_agent_image *image,
+			     struct gt_fingerprint *ret_fingerprint)
+{
+	void *window = MAP_FAILED;
+	bool made = false;
+	int fd = -1;
+
+	if (gt_may_write(WINDOW))
+		fd = move_descriptor(
+			(int)syscall(SYS_memfd_create, "gputap-fingerprint", MFD_CLOEXEC));
+	if (fd >= 0 && !ftruncate(fd, WINDOW))
+		window = mmap(NULL, WINDOW, PROT_READ, MAP_SHARED, fd, 0);
+	if (window != MAP_FAILED) {
+		made = read_fingerprint(image, fd, window, ret_fingerprint);
+		munmap(window, WINDOW);
+	}
+	if (fd >= 0)
+		close(fd);
+	return made;
+}
+
+static bool may_match_fingerprint(const struct gt_agent_image *image, uint32_t capability,
+				  int64_t end)
+{
+	struct gt_agent_request request = {
+		.operation = GT_AGENT_FINGERPRINT,
+		.size = image->size,
+		.capability = capability,
+	};
+	struct gt_fingerprint fingerprint;
+
+	if (!make_fingerprint(image, &fingerprint))
+		return true;
+	memcpy(request.fingerprint, fingerprint.words, sizeof(request.fingerprint));
+	return is_wanted(&request, -1, end);
+}
+
+/* Whether the collector may have a patched form of an image. */
+static bool may_match(const struct gt_agent_image *image, uint32_t capability, int64_t end)
+{
+	if (image->is_text && image->size >= LONG_TEXT)
+		return may_match_names(image, capability, end);
+	return image->is_text || image->size < GT_AGENT_LARGE ||
+	       may_match_fingerprint(image, capability, end);
 }
 
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,

@@ -33,12 +33,13 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 5,
+	GT_AGENT_VERSION = 6,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
 	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
 	GT_AGENT_MAX_LIST = 1 << 20,  /* bytes of GT_AGENT_NAMES */
+	GT_AGENT_LARGE = 32 << 10, /* bytes of an image from which GT_AGENT_FINGERPRINT is of use */
 };
 
 enum gt_agent_operation {
@@ -55,6 +56,11 @@ enum gt_agent_operation {
 	 * The ring for events of the process (ring.h), which has none yet: an earlier one is over.
 	 */
 	GT_AGENT_EVENTS,
+	/*
+	 * The fingerprint of a large image, so that it is not copied where it is known that nothing
+	 * matches. The answer is as that of NAMES.
+	 */
+	GT_AGENT_FINGERPRINT,
 };
 
 struct gt_agent_request {
@@ -64,6 +70,7 @@ struct gt_agent_request {
 	__u64 size;       /* of the image; the file may be longer */
 	__u32 capability; /* of the device: 75 for 7.5 */
 	__u32 thread;
+	__u64 fingerprint[2]; /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
 	char token[GT_AGENT_TOKEN];
 };
 
@@ -72,7 +79,7 @@ enum gt_agent_verdict {
 	GT_AGENT_WHOLE,    /* load the attached image in place of the original */
 	GT_AGENT_SIDE,     /* load both; look-ups of the kernels find those of the attached image */
 	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
-	/* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet; of GT_AGENT_NAMES */
+	/* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet; of NAMES, FINGERPRINT */
 	GT_AGENT_WANTED,
 	GT_AGENT_ARRAY, /* map the array of the kernel that is attached over that memory */
 	GT_AGENT_RING,  /* map the ring that is attached; `size` is that of its data */

@@ -188,12 +188,12 @@ static void make_record(const struct gt_inject_query *query, const struct gt_pat
 }
 
 static void count_failure(struct gt_inject *inject, struct gt_inject_connection *connection,
-			  int error, const struct gt_diag *diag)
+			  int error, const char *reason)
 {
 	inject->coverage.modules_sass += error == -ENODATA;
 	inject->coverage.modules_failed += error != -ENODATA;
-	set_reason(connection, diag->text);
-	gt_inject_reason_add(inject, GT_INJECT_MODULE, diag->text, NULL, 0, 1);
+	set_reason(connection, reason);
+	gt_inject_reason_add(inject, GT_INJECT_MODULE, reason, NULL, 0, 1);
 }
 
 static void count_rejections(struct gt_inject *inject, struct gt_inject_connection *connection,
@@ -339,6 +339,46 @@ void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connectio
 	set_reason(connection, reason);
 }
 
+/* Why a process loaded the original although it received a patched image. */
+static void describe_error(int error, char *reason, size_t size)
+{
+	if (error == GT_AGENT_NO_MEMORY)
+		snprintf(reason, size, "the process has no memory for the patched module");
+	else if (error == GT_AGENT_NO_MAPS)
+		snprintf(reason, size, "the GPU cannot access the memory of the maps");
+	else if (error == GT_AGENT_NO_ORIGINAL)
+		snprintf(reason, size, "the driver rejected the original module");
+	else
+		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
+}
+
+/* Whether the driver rejects the same text each time. */
+static bool is_lasting(int error)
+{
+	static const int lasting[] = {
+		200, /* CUDA_ERROR_INVALID_IMAGE */
+		209, /* CUDA_ERROR_NO_BINARY_FOR_GPU */
+		218, /* CUDA_ERROR_INVALID_PTX */
+		222, /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+	};
+
+	for (size_t i = 0; i < gt_countof(lasting); i++)
+		if (lasting[i] == error)
+			return true;
+	return false;
+}
+
+void gt_inject_image_fail(struct gt_inject *inject, struct gt_inject_connection *connection,
+			  int error)
+{
+	char reason[80];
+
+	describe_error(error, reason, sizeof(reason));
+	gt_inject_image_reject(inject, connection, reason);
+	if (connection->known && is_lasting(error))
+		connection->known->error = error;
+}
+
 /* ---- selecting ------------------------------------------------------------------------- */
 
 /* What selecting depends on; patching, too. */
@@ -453,8 +493,9 @@ static void count_patched(struct gt_inject_job *job)
 	count_record(job->inject, job->connection, &record, result->rejections.items);
 	if (!record.kernel_count || (has_image(&job->image) && job->patched < 0))
 		return;
-	gt_inject_reuse_keep(query, &record, result->rejections.items, &job->reply, job->patched);
-	if (job->image.fatbin.length && record.scope != GT_PATCH_NONE)
+	job->connection->known = gt_inject_reuse_keep(query, &record, result->rejections.items,
+						      &job->reply, job->patched);
+	if (record.scope == GT_PATCH_NONE ? !has_image(&job->image) : job->image.fatbin.length)
 		store_patched(query, &job->image, &record);
 }
 
@@ -465,17 +506,23 @@ static void answer_stored(struct gt_inject_job *job)
 
 	number_stored(job);
 	count_record(job->inject, job->connection, record, query->stored.rejections.items);
-	job->patched = make_stored_file(&query->stored, &job->reply);
-	if (job->patched >= 0)
-		gt_inject_reuse_keep(query, record, query->stored.rejections.items, &job->reply,
-				     job->patched);
+	if (query->stored.fatbin_size)
+		job->patched = make_stored_file(&query->stored, &job->reply);
+	if (job->patched >= 0 || !query->stored.fatbin_size)
+		job->connection->known = gt_inject_reuse_keep(
+			query, record, query->stored.rejections.items, &job->reply, job->patched);
 }
 
 static void answer_known(struct gt_inject_job *job)
 {
-	const struct gt_inject_known *known = job->query.known;
+	struct gt_inject_known *known = job->query.known;
 
 	count_record(job->inject, job->connection, &known->record, known->rejections.items);
+	job->connection->known = known;
+	if (known->error) {
+		gt_inject_image_fail(job->inject, job->connection, known->error);
+		return;
+	}
 	job->reply = known->reply;
 	job->patched = known->file >= 0 ? fcntl(known->file, F_DUPFD_CLOEXEC, 0) : -1;
 }
@@ -487,7 +534,40 @@ static bool needs_file(const struct gt_inject_job *job)
 		return false;
 	if (!job->is_known)
 		return has_image(&job->image);
-	return job->query.stored.fatbin || job->query.known->file >= 0;
+	return job->query.stored.fatbin ? job->query.stored.fatbin_size
+					: job->query.known->file >= 0 && !job->query.known->error;
+}
+
+/* It grows whenever the PTX of a cubin is found. */
+static uint64_t count_recovered(const struct gt_inject *inject)
+{
+	return gt_recovered_count(inject->recovered) + gt_recovered_dropped(inject->recovered);
+}
+
+/*
+ * Keep that nothing is inserted into an image, so that agents do not send it again: no program
+ * matches its own PTX, or it has none. What a cubin was made from may be found later.
+ */
+static void keep_unmatched(const struct gt_inject_job *job)
+{
+	struct gt_inject_unmatched *unmatched = gt_inject_reuse_unmatched(job->inject->reuse);
+	const struct gt_patch_selection *selection = &job->selection;
+	struct gt_inject_unmatched_key key = {
+		.size = job->bytes.size,
+		.capability = job->request.capability,
+	};
+	bool is_sass = job->error == -ENODATA;
+
+	if (job->bytes.size < GT_AGENT_LARGE || (job->error && !is_sass) ||
+	    (!is_sass && (selection->matches || selection->source.cubin)))
+		return;
+	key.fingerprint = gt_fingerprint(job->bytes.data, job->bytes.size);
+	key.user = is_sass ? job->connection->user : 0;
+	if (is_sass)
+		gt_inject_unmatched_add_sass(unmatched, &key, count_recovered(job->inject),
+					     job->diag.text);
+	else
+		gt_inject_unmatched_add(unmatched, &key);
 }
 
 bool gt_inject_image_answer(struct gt_inject_job *job)
@@ -497,7 +577,7 @@ bool gt_inject_image_answer(struct gt_inject_job *job)
 
 	connection->module.cached = job->is_known;
 	if (job->error)
-		count_failure(inject, connection, job->error, &job->diag);
+		count_failure(inject, connection, job->error, job->diag.text);
 	else if (!job->is_known)
 		count_patched(job);
 	else if (job->query.stored.fatbin)
@@ -505,6 +585,7 @@ bool gt_inject_image_answer(struct gt_inject_job *job)
 	else
 		answer_known(job);
 	connection->module.number = ++inject->coverage.modules;
+	keep_unmatched(job);
 	if (!gt_agent_send(connection->fd, &job->reply, sizeof(job->reply), job->patched,
 			   MSG_DONTWAIT) ||
 	    (job->patched < 0 && needs_file(job)))
@@ -549,6 +630,31 @@ void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection
 		reply.verdict = GT_AGENT_ORIGINAL;
 		connection->module.number = ++inject->coverage.modules;
 	}
+	gt_agent_send(connection->fd, &reply, sizeof(reply), -1, MSG_DONTWAIT);
+}
+
+void gt_inject_image_fingerprint(struct gt_inject *inject, struct gt_inject_connection *connection,
+				 const struct gt_agent_request *request)
+{
+	const struct gt_inject_unmatched *unmatched = gt_inject_reuse_unmatched(inject->reuse);
+	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_WANTED};
+	struct gt_inject_unmatched_key key = {
+		.fingerprint = {{request->fingerprint[0], request->fingerprint[1]}},
+		.size = request->size,
+		.capability = request->capability,
+	};
+	bool is_unmatched = gt_inject_unmatched_has(unmatched, &key);
+	const char *reason;
+
+	key.user = connection->user;
+	reason = gt_inject_unmatched_sass(unmatched, &key, count_recovered(inject));
+	if (is_unmatched || reason) {
+		reply.verdict = GT_AGENT_ORIGINAL;
+		connection->module.number = ++inject->coverage.modules;
+		connection->module.cached = true;
+	}
+	if (reason)
+		count_failure(inject, connection, -ENODATA, reason);
 	gt_agent_send(connection->fd, &reply, sizeof(reply), -1, MSG_DONTWAIT);
 }
 

@@ -148,19 +148,6 @@ static void accept_agent(struct gt_inject *inject)
 	inject->connection_count++;
 }
 
-/* Why a process loaded the original although it received a patched image. */
-static void describe_error(int error, char *reason, size_t size)
-{
-	if (error == GT_AGENT_NO_MEMORY)
-		snprintf(reason, size, "the process has no memory for the patched module");
-	else if (error == GT_AGENT_NO_MAPS)
-		snprintf(reason, size, "the GPU cannot access the memory of the maps");
-	else if (error == GT_AGENT_NO_ORIGINAL)
-		snprintf(reason, size, "the driver rejected the original module");
-	else
-		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
-}
-
 static void end_connection(struct gt_inject *inject, struct gt_inject_connection *connection)
 {
 	count_outcome(inject, connection);
@@ -175,11 +162,9 @@ static void take_result(struct gt_inject *inject, struct gt_inject_connection *c
 {
 	struct gt_agent_result result = {0};
 	ssize_t size = recv(connection->fd, &result, sizeof(result), MSG_DONTWAIT);
-	char reason[80];
 
 	if (size == (ssize_t)sizeof(result) && result.magic == GT_AGENT_MAGIC && result.error) {
-		describe_error(result.error, reason, sizeof(reason));
-		gt_inject_image_reject(inject, connection, reason);
+		gt_inject_image_fail(inject, connection, result.error);
 	} else if (size < 0 && errno == ECONNRESET) {
 		gt_inject_image_reject(inject, connection,
 				       "the process did not wait for the patched module");
@@ -209,6 +194,9 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 		return gt_inject_jobs_add(inject, connection, request, gt_take_fd(file));
 	case GT_AGENT_NAMES:
 		gt_inject_image_names(inject, connection, request, *file);
+		return false;
+	case GT_AGENT_FINGERPRINT:
+		gt_inject_image_fingerprint(inject, connection, request);
 		return false;
 	case GT_AGENT_COMPILED:
 		gt_inject_image_compiled(inject, connection, request, *file);

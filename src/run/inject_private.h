@@ -20,9 +20,10 @@ enum {
 /* One image of one process. */
 struct gt_inject_connection {
 	int fd;
-	uid_t user;                /* of the process */
-	bool answered;             /* the result is awaited */
-	struct gt_inject_job *job; /* its image is not answered yet; NULL: none */
+	uid_t user;                    /* of the process */
+	bool answered;                 /* the result is awaited */
+	struct gt_inject_job *job;     /* its image is not answered yet; NULL: none */
+	struct gt_inject_known *known; /* its patched form; NULL: none is kept */
 	struct gt_inject_module module;
 	uint32_t first_kernel;
 	char reason[512]; /* as long as a diag's text */
@@ -169,6 +170,12 @@ void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connect
 /* Reply whether a program may match one of the names in `file`. */
 void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection *connection,
 			   const struct gt_agent_request *request, int file);
+/* Reply whether nothing is known to be inserted into the image of a fingerprint. */
+void gt_inject_image_fingerprint(struct gt_inject *inject, struct gt_inject_connection *connection,
+				 const struct gt_agent_request *request);
 /* The process loads the original although there is a patched image. */
 void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connection *connection,
 			    const char *reason);
+/* The same, because of an error of the driver (CUresult) or the agent. */
+void gt_inject_image_fail(struct gt_inject *inject, struct gt_inject_connection *connection,
+			  int error);

@@ -188,9 +188,11 @@ static bool is_possible(const struct gt_inject_record *record, uint32_t program_
 	for (uint32_t i = program_count; i < GT_PATCH_MAX_PROGRAMS; i++)
 		if (record->sites[i] || record->kernels[i])
 			return false;
-	return (record->scope == GT_PATCH_SIDE || record->scope == GT_PATCH_WHOLE) &&
-	       record->patched && record->kernel_count && record->kernel_count <= MAX_KERNELS &&
-	       record->kernel_count <= record->compiled &&
+	return (record->scope == GT_PATCH_NONE
+			? !record->patched
+			: (record->scope == GT_PATCH_SIDE || record->scope == GT_PATCH_WHOLE) &&
+				  record->patched && record->kernel_count <= record->compiled) &&
+	       record->kernel_count && record->kernel_count <= MAX_KERNELS &&
 	       record->compiled <= record->module_kernels &&
 	       record->first_kernel <= UINT32_MAX - record->kernel_count &&
 	       record->site_count <= GT_INJECT_MAX_SITES &&
@@ -327,7 +329,9 @@ int gt_inject_stored_parse(const void *data, size_t size, uint32_t program_count
 	if (error)
 		return error;
 	if (reader.failed || header.fatbin_size != (uint64_t)(reader.end - reader.at) ||
-	    !is_patched_image(reader.at, header.fatbin_size))
+	    (header.record.scope == GT_PATCH_NONE
+		     ? header.fatbin_size != 0
+		     : !is_patched_image(reader.at, header.fatbin_size)))
 		return -EINVAL;
 	ret_stored->fatbin = reader.at;
 	ret_stored->fatbin_size = header.fatbin_size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A patched image without its syntax tree: what the collector keeps, and stores in files. */
+/* An image that was patched, or whose sites were all rejected, without its syntax tree: what the
+ * collector keeps, and stores in files. */
 #pragma once
 
 #include "agent/protocol.h"
@@ -24,7 +25,7 @@ typedef GT_VEC(struct gt_patch_rejection) gt_inject_rejections;
 /* A record with the image itself, its kernels, its sites and what was rejected. */
 struct gt_inject_stored {
 	struct gt_inject_record record;
-	const void *fatbin;
+	const void *fatbin; /* empty: everything was rejected (GT_PATCH_NONE) */
 	size_t fatbin_size;
 	GT_VEC(const char *) kernels;                /* names, by number from first_kernel */
 	GT_VEC(struct gt_inject_site) sites;         /* by number from first_site */

@@ -24,6 +24,7 @@ struct gt_inject_reuse {
 	struct gt_sha256 session;    /* what all texts of this run depend on */
 	struct gt_hash *known;       /* by key: struct gt_inject_known, owned */
 	struct gt_file_cache *files; /* NULL: none */
+	struct gt_inject_unmatched *unmatched;
 	uint64_t time, bytes;
 	uint32_t file_count;
 	bool needs_thread; /* a program has the thread's number in its text */
@@ -190,6 +191,10 @@ int gt_inject_reuse_new(const struct gt_inject *inject, struct gt_inject_reuse *
 				       calls_helper(options->programs[i].program, GET_PID_TGID);
 	if (options->cache && !reuse->needs_thread)
 		open_files(options->cache, reuse);
+	if (gt_inject_unmatched_new(reuse->files, &reuse->session, &reuse->unmatched)) {
+		gt_inject_reuse_free(reuse);
+		return -ENOMEM;
+	}
 	*ret_reuse = reuse;
 	return 0;
 }
@@ -227,9 +232,15 @@ void gt_inject_reuse_free(struct gt_inject_reuse *reuse)
 {
 	if (!reuse)
 		return;
+	gt_inject_unmatched_free(reuse->unmatched);
 	gt_hash_free_with(reuse->known, free_known);
 	gt_file_cache_close(reuse->files);
 	free(reuse);
+}
+
+struct gt_inject_unmatched *gt_inject_reuse_unmatched(const struct gt_inject_reuse *reuse)
+{
+	return reuse->unmatched;
 }
 
 /* Close the file that was used least recently. False: there is none. */
@@ -274,7 +285,7 @@ static bool has_reply(const struct gt_inject_query *query)
 	const struct gt_inject_known *known = query->known;
 
 	return known &&
-	       (known->reply.verdict == GT_AGENT_ORIGINAL ||
+	       (known->reply.verdict == GT_AGENT_ORIGINAL || known->error ||
 		(known->file >= 0 && (!known->thread || known->thread == query->pid_tgid)));
 }
 
@@ -336,10 +347,10 @@ bool gt_inject_reuse_find(struct gt_inject_query *query, const struct gt_patch_s
 				    read_stored(query, query->first_site, query->first_kernel));
 }
 
-void gt_inject_reuse_keep(const struct gt_inject_query *query,
-			  const struct gt_inject_record *record,
-			  const struct gt_patch_rejection *rejections,
-			  const struct gt_agent_reply *reply, int file)
+struct gt_inject_known *gt_inject_reuse_keep(const struct gt_inject_query *query,
+					     const struct gt_inject_record *record,
+					     const struct gt_patch_rejection *rejections,
+					     const struct gt_agent_reply *reply, int file)
 {
 	struct gt_inject_reuse *reuse = query->inject->reuse;
 	struct gt_inject_known *known = query->known;
@@ -348,13 +359,13 @@ void gt_inject_reuse_keep(const struct gt_inject_query *query,
 		/* Its file had to be made again. */
 		if (!known->thread)
 			keep_file(reuse, known, file);
-		return;
+		return known;
 	}
 	if (!query->has_key || gt_hash_count(reuse->known) == MAX_KNOWN)
-		return;
+		return NULL;
 	known = calloc(1, sizeof(*known));
 	if (!known)
-		return;
+		return NULL;
 	known->record = *record;
 	known->reply = *reply;
 	known->file = -1;
@@ -363,9 +374,10 @@ void gt_inject_reuse_keep(const struct gt_inject_query *query,
 	if (copy_rejections(rejections, record->rejection_count, &known->rejections) ||
 	    gt_hash_set(reuse->known, &query->key, sizeof(query->key), known)) {
 		free_known(known);
-		return;
+		return NULL;
 	}
 	keep_file(reuse, known, file);
+	return known;
 }
 
 void gt_inject_query_clear(struct gt_inject_query *query)

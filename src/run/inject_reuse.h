@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "patch/image.h"
 #include "run/inject_record.h"
+#include "run/inject_unmatched.h"
 
 struct gt_inject_reuse;
 
@@ -18,6 +19,7 @@ struct gt_inject_known {
 	gt_inject_rejections rejections; /* their functions are owned */
 	struct gt_agent_reply reply;     /* verdict ORIGINAL: everything was rejected */
 	int file;        /* of the reply; -1: none, or removed to limit the memory */
+	int error;       /* with which the driver rejects it each time; 0: none */
 	uint64_t thread; /* the text is for this pid_tgid; 0: for all */
 	uint64_t bytes;  /* of the file */
 	uint64_t used;   /* grows with each use */
@@ -41,17 +43,20 @@ struct gt_inject_query {
 int gt_inject_reuse_new(const struct gt_inject *inject, struct gt_inject_reuse **ret_reuse);
 void gt_inject_reuse_free(struct gt_inject_reuse *reuse);
 
+/* The images into which nothing is inserted, owned by `reuse`. */
+struct gt_inject_unmatched *gt_inject_reuse_unmatched(const struct gt_inject_reuse *reuse);
+
 /*
  * Search a source. True: it was patched before, and `known` or `stored` has the result. Else it is
  * to be patched, with the numbers of the query.
  */
 bool gt_inject_reuse_find(struct gt_inject_query *query, const struct gt_patch_source *source);
 /* Keep what was patched for this run, with a copy of the descriptor of the reply's file.
- * The record has the number of rejections. */
-void gt_inject_reuse_keep(const struct gt_inject_query *query,
-			  const struct gt_inject_record *record,
-			  const struct gt_patch_rejection *rejections,
-			  const struct gt_agent_reply *reply, int file);
+ * The record has the number of rejections. NULL: it is not kept. */
+struct gt_inject_known *gt_inject_reuse_keep(const struct gt_inject_query *query,
+					     const struct gt_inject_record *record,
+					     const struct gt_patch_rejection *rejections,
+					     const struct gt_agent_reply *reply, int file);
 /* Write it to a file for later runs, unless that has no use. */
 void gt_inject_reuse_store(const struct gt_inject_query *query,
 			   const struct gt_inject_stored *stored);

@@ -33,6 +33,7 @@ struct collector {
 	struct gt_inject_module last; /* reported */
 	char reason[256], whole_reason[256];
 	bool switchable, stopped;
+	bool at_block_end; /* the only program is one at the end of blocks */
 };
 
 static inline void collector_clear(struct collector *collector)
@@ -66,8 +67,12 @@ static inline bool collector_open_with(struct collector *collector, const char *
 	};
 	struct gt_diag diag = {0};
 
-	add_probe(&collector->programs, "gpu/entry/k", NULL);
-	add_probe(&collector->programs, "gpu/exit/k", NULL);
+	if (collector->at_block_end) {
+		add_probe(&collector->programs, "gpu/block_end", NULL);
+	} else {
+		add_probe(&collector->programs, "gpu/entry/k", NULL);
+		add_probe(&collector->programs, "gpu/exit/k", NULL);
+	}
 	options.program_count = collector->programs.count;
 	if (!gt_inject_open(&options, &collector->inject, &diag))
 		return true;

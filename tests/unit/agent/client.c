@@ -28,6 +28,7 @@
 #include "agent/protocol.h"
 #include "base/clean.h"
 #include "base/clock.h"
+#include "base/fingerprint.h"
 #include "tap.h"
 
 #define IMAGE "the image"
@@ -61,9 +62,10 @@ struct scripted_collector {
 	int listener;
 	pthread_t thread;
 	_Atomic(const struct scripted_reply *) image, maps, names;
-	atomic_int requests, result;    /* the last result's error */
-	atomic_int low_descriptors;     /* below 3 that the agent had open at its last request */
-	atomic_uint_fast64_t last_size; /* of an image */
+	_Atomic uint64_t fingerprint_low; /* of the last request */
+	atomic_int requests, result;      /* the last result's error */
+	atomic_int low_descriptors;       /* below 3 that the agent had open at its last request */
+	atomic_uint_fast64_t last_size;   /* of an image */
 	char last_image[64];
 	int silent[64];
 	unsigned silent_count;
@@ -169,9 +171,11 @@ static void serve_connection(struct scripted_collector *collector, int socket)
 	keep_request(collector, socket, file, &request);
 	if (file >= 0)
 		close(file);
-	scripted = request.operation == GT_AGENT_MAPS    ? collector->maps
-		   : request.operation == GT_AGENT_NAMES ? collector->names
-							 : collector->image;
+	collector->fingerprint_low = request.fingerprint[0];
+	scripted = request.operation == GT_AGENT_MAPS          ? collector->maps
+		   : request.operation == GT_AGENT_NAMES       ? collector->names
+		   : request.operation == GT_AGENT_FINGERPRINT ? collector->names
+							       : collector->image;
 	if (scripted->is_silent && collector->silent_count < gt_countof(collector->silent)) {
 		collector->silent[collector->silent_count++] = socket;
 		return;
@@ -377,6 +381,69 @@ TEST("of a long text the collector gets the names first, and the text only if it
 	CHECK_INT(collector.requests, 1);
 	CHECK(exchange.patched);
 	gt_agent_finish(&exchange, 0, false);
+}
+
+TEST("of a large image the collector gets the fingerprint first, and the image only if it wants it")
+{
+	enum { SIZE = 200000 };
+	auto_collector collector = {0};
+	gt_autofree char *bytes = calloc(SIZE, 1);
+	const struct gt_agent_image image = {.data = bytes, .size = SIZE};
+	const struct scripted_reply unmatched = {.reply = {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL},
+						 .bytes = sizeof(struct gt_agent_reply)},
+				    wanted = {.reply = {GT_AGENT_MAGIC, GT_AGENT_WANTED},
+					      .bytes = sizeof(struct gt_agent_reply)};
+	struct gt_agent_exchange exchange;
+	int descriptors;
+
+	collector_start(&collector, NULL, NULL);
+	collector.names = &unmatched;
+	descriptors = count_descriptors();
+	/* A byte in each part that is read at once, and the last one. */
+	for (size_t at = 1000; at < SIZE; at = at + 66333 < SIZE ? at + 66333 : SIZE - 1) {
+		bytes[at]++;
+		gt_agent_ask(&image, 75, &exchange);
+		CHECK(!exchange.patched && exchange.socket < 0);
+		CHECK(collector.fingerprint_low == gt_fingerprint(bytes, SIZE).words[0]);
+		CHECK_INT(collector.last_size, SIZE);
+		CHECK(!collector.last_image[0]);
+		gt_agent_finish(&exchange, 0, false);
+		if (at == SIZE - 1)
+			break;
+	}
+	CHECK_INT(collector.requests, 4);
+	CHECK_INT(count_descriptors(), descriptors);
+	collector.names = &wanted;
+	collector.requests = 0;
+	gt_agent_ask(&image, 75, &exchange);
+	CHECK_INT(collector.requests, 2);
+	CHECK(exchange.patched && !memcmp(exchange.patched, PATCHED, sizeof(PATCHED)));
+	gt_agent_finish(&exchange, 0, false);
+}
+
+TEST("fingerprints of contents that differ in a bit, a length or an order differ")
+{
+	uint8_t bytes[200] = {0};
+	uint64_t seen[2000];
+	size_t count = 0;
+
+	for (size_t size = 0; size <= 100; size++)
+		seen[count++] = gt_fingerprint(bytes, size).words[size % 2];
+	for (size_t bit = 0; bit < 8 * sizeof(bytes); bit++) {
+		bytes[bit / 8] ^= 1 << bit % 8;
+		seen[count++] = gt_fingerprint(bytes, sizeof(bytes)).words[bit % 2];
+		bytes[bit / 8] ^= 1 << bit % 8;
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (seen[i] == seen[j])
+				TAP_FAIL("%zu and %zu are equal", i, j);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i / 32);
+	seen[0] = gt_fingerprint(bytes, sizeof(bytes)).words[0];
+	memset(bytes, 1, 32);
+	memset(bytes + 32, 0, 32);
+	CHECK(seen[0] != gt_fingerprint(bytes, sizeof(bytes)).words[0]);
 }
 
 /* Each of the replies makes the agent load the original and keeps no descriptor. */
@@ -790,16 +857,20 @@ TEST("an image that is shorter than it states is not read past its end")
 {
 	auto_collector collector = {0};
 	struct gt_agent_exchange exchange;
-	char *pages =
-		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const struct gt_agent_image image = {pages, 2 * PAGE};
+	static const size_t sizes[] = {2 * PAGE, 2 * GT_AGENT_LARGE};
 
-	CHECK(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_NONE));
 	collector_start(&collector, NULL, NULL);
-	gt_agent_ask(&image, 75, &exchange);
-	CHECK(!exchange.patched);
-	gt_agent_finish(&exchange, 0, false);
-	munmap(pages, 2 * PAGE);
+	for (size_t i = 0; i < gt_countof(sizes); i++) {
+		char *pages = mmap(NULL, sizes[i], PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		const struct gt_agent_image image = {pages, sizes[i]};
+
+		CHECK(pages != MAP_FAILED && !mprotect(pages + sizes[i] - PAGE, PAGE, PROT_NONE));
+		gt_agent_ask(&image, 75, &exchange);
+		CHECK(!exchange.patched);
+		gt_agent_finish(&exchange, 0, false);
+		munmap(pages, sizes[i]);
+	}
 }
 
 /* ---- the memory of the maps ------------------------------------------------------------ */

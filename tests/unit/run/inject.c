@@ -73,10 +73,11 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		int error;
 		const char *reason;
 	} cases[] = {
-		{218, "the driver rejected the patched module (218)"},
+		{2, "the driver rejected the patched module (2)"},
 		{GT_AGENT_NO_MEMORY, "the process has no memory for the patched module"},
 		{GT_AGENT_NO_MAPS, "the GPU cannot access the memory of the maps"},
 		{GT_AGENT_NO_ORIGINAL, "the driver rejected the original module"},
+		{218, "the driver rejected the patched module (218)"},
 	};
 	struct gt_inject_coverage coverage;
 	struct gt_agent_reply reply;
@@ -98,6 +99,14 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		close(socket);
 		close(file);
 	}
+	/* It would reject that text again. */
+	CHECK(ask(&collector, image_request(strlen(KERNEL)), image, &reply, &file, &socket) ==
+	      GT_AGENT_ORIGINAL);
+	coverage = gt_inject_coverage(collector.inject);
+	CHECK(coverage.modules_failed == gt_countof(cases) + 1 && !coverage.patched);
+	CHECK(coverage.found == 12 && coverage.rejected == 12 && file < 0);
+	CHECK_STR(collector.reason, "the driver rejected the patched module (218)");
+	close(socket);
 	close(image);
 }
 
