@@ -115,6 +115,9 @@ struct gt_trace_options {
 	bool failures; /* also calls of unselected functions, if they return an error */
 	bool capture;  /* the events are stored, and may be analysed elsewhere */
 	bool sums;     /* calls are wanted as sums by function only (`sums` events) */
+	/* Emit the totals so far (`account`, `totals`, `sums`) at this interval, ns; 0: at the end
+	 * only. */
+	uint64_t totals_interval;
 	const struct gt_companion *companion; /* session/companion.h; NULL: none. Not owned. */
 };
 

@@ -455,9 +455,20 @@ static void call_idle(struct gt_live *live, int (*idle)(void *context), void *co
 	gt_pipeline_fail(live->pipeline, idle(context));
 }
 
+static void emit_totals(struct gt_live *live)
+{
+	struct gt_counts counts;
+
+	gt_opened_collect(&live->sources);
+	gt_pipeline_drain(live->pipeline);
+	counts = gt_opened_count(&live->sources);
+	gt_pipeline_account(live->pipeline, &counts);
+}
+
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
 	uint64_t start = gt_clock_monotonic(), duration = live->options->duration;
+	uint64_t interval = live->options->totals_interval, next = start + interval;
 	struct epoll_event events[16];
 	uint64_t shown = start;
 	bool more = false;
@@ -470,6 +481,10 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 			take_wait(live, &events[i]);
 		poll_companion(live, false);
 		more = read_ring(live);
+		if (interval && gt_clock_monotonic() >= next) {
+			emit_totals(live);
+			next = gt_clock_monotonic() + interval;
+		}
 		if (idle && !gt_pipeline_result(live->pipeline) &&
 		    (!more || gt_clock_monotonic() - shown >= MAX_IDLE_DELAY_NS)) {
 			call_idle(live, idle, context);

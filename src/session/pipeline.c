@@ -223,26 +223,30 @@ void gt_pipeline_release(struct gt_pipeline *pipeline, uint64_t until)
 		put_checked(pipeline, event);
 }
 
-void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts)
+void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *counts)
 {
 	struct gt_event_account account = {
 		.head.kind = GT_EVENT_account,
 		.head.size = sizeof(account),
+		.head.time = gt_clock_monotonic(),
 		.head.device = GT_DEVICE_UNKNOWN,
 		.made = counts->made,
+		.complete = pipeline->complete + counts->complete,
 		.unfinished = counts->unfinished,
+		.lost = counts->lost + pipeline->malformed,
+		.filtered = counts->filtered + pipeline->filtered,
 		.orphans = counts->orphans,
 		.entries_lost = counts->entries_lost,
+		.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
+			       gt_enrich_lost(pipeline->enrich),
 	};
 
-	/* Calls that wait for their order are counted when they are passed on. */
+	deliver_event(pipeline, &account.head);
+}
+
+void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts)
+{
 	gt_pipeline_drain(pipeline);
 	gt_pipeline_release(pipeline, UINT64_MAX);
-	account.complete = pipeline->complete + counts->complete;
-	account.lost = counts->lost + pipeline->malformed;
-	account.filtered = counts->filtered + pipeline->filtered;
-	account.head.time = gt_clock_monotonic();
-	account.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
-			      gt_enrich_lost(pipeline->enrich);
-	deliver_event(pipeline, &account.head);
+	gt_pipeline_account(pipeline, counts);
 }

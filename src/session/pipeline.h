@@ -49,7 +49,9 @@ int gt_pipeline_sort(struct gt_pipeline *pipeline);
  * by GT_REORDER_NS. UINT64_MAX: all; 0: up to the latest one, since more wait.
  */
 void gt_pipeline_release(struct gt_pipeline *pipeline, uint64_t until);
-/* Drain, then put the account: the counts of the sources and those of the pipeline. */
+/* Put the account of the session so far: the counts of the sources and those of the pipeline. */
+void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *counts);
+/* Put what is kept for the order of time, then the account. */
 void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts);
 
 /* Whether the sink failed, or as many calls as were asked for have passed (--max-events). */
