@@ -113,6 +113,22 @@ __attribute__((unused)) static __always_inline struct layer_thread *traced_threa
 	return thread;
 }
 
+/* Add or replace an entry of a map of the type LRU_HASH that is in the source's `lru_maps`. */
+__attribute__((unused)) static __always_inline void add_lru_entry(void *map, const void *key,
+								  const void *value)
+{
+	if (!bpf_map_update_elem(map, key, value, BPF_NOEXIST))
+		COUNT_EVENTS(lru_added);
+	else
+		bpf_map_update_elem(map, key, value, BPF_ANY);
+}
+
+__attribute__((unused)) static __always_inline void remove_lru_entry(void *map, const void *key)
+{
+	if (!bpf_map_delete_elem(map, key))
+		COUNT_EVENTS(lru_removed);
+}
+
 /* Whether some processes are selected: then events of unknown processes are not shown. */
 __attribute__((unused)) static __always_inline bool filters_processes(void)
 {

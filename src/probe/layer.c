@@ -496,16 +496,42 @@ static uint64_t count_missed(struct bpf_object *object)
 	return missed;
 }
 
+/* Entries that were evicted from the LRU maps: added, not removed, and not there. */
+static uint64_t count_evicted(const struct gt_layer *layer, struct bpf_object *object,
+			      uint64_t added, uint64_t removed)
+{
+	uint64_t expected = added > removed ? added - removed : 0, present = 0;
+
+	if (!expected)
+		return 0;
+	for (size_t i = 0; i < GT_MAX_LRU_MAPS && layer->lru_maps[i]; i++)
+		present += gt_load_count_entries(
+			bpf_object__find_map_by_name(object, layer->lru_maps[i]));
+	return expected > present ? expected - present : 0;
+}
+
+void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object,
+			 struct gt_layer_counts *counts)
+{
+	struct gt_layer_counts own = {0};
+	uint64_t missed = count_missed(object);
+	int map = bpf_object__find_map_fd_by_name(object, "layer_counts");
+
+	gt_load_sum_counters(map, &own, sizeof(own) / sizeof(__u64));
+	counts->recorded += own.recorded;
+	counts->lost += own.lost + (missed > own.recovered ? missed - own.recovered : 0);
+	counts->unsampled += own.unsampled;
+	counts->evicted +=
+		own.evicted + count_evicted(layer, object, own.lru_added, own.lru_removed);
+	counts->unattributed += own.unattributed;
+	counts->names_lost += own.names_lost;
+}
+
 static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 {
 	struct gt_layer_counts sums = state->before;
-	uint64_t missed;
-	int map = bpf_object__find_map_fd_by_name(state->object, "layer_counts");
 
-	gt_load_sum_counters(map, &sums, sizeof(sums) / sizeof(__u64));
-	missed = count_missed(state->object);
-	sums.lost += missed > sums.recovered ? missed - sums.recovered : 0;
-	sums.recovered = 0;
+	gt_layer_add_counts(state->layer, state->object, &sums);
 	return sums;
 }
 

@@ -56,6 +56,8 @@ struct gt_layer_extra {
 	void (*close)(void *data);
 };
 
+#define GT_MAX_LRU_MAPS 2 /* of a source */
+
 struct gt_layer {
 	const char *name;                        /* of the source */
 	const void *(*object)(size_t *ret_size); /* the ELF: NAME_bpf__elf_bytes of the skeleton */
@@ -71,11 +73,19 @@ struct gt_layer {
 	 * be NULL. */
 	void (*finish)(const struct gt_host *host, struct bpf_object *object);
 	const struct gt_layer_extra *extra; /* NULL: none */
+	/* Maps of the type LRU_HASH whose evictions are counted (add_lru_entry). */
+	const char *lru_maps[GT_MAX_LRU_MAPS];
 	/* Events that is_sampled() of the BPF programs selects, by their order here; see --sample.
 	 */
 	const struct gt_sampled *sampled;
 	size_t sampled_count; /* at most GT_MAX_SAMPLED */
 };
+
+struct gt_layer_counts;
+
+/* Add the counts of an object's BPF programs; evictions of LRU maps are in `evicted`. */
+void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object,
+			 struct gt_layer_counts *counts);
 
 /* The functions of a struct gt_source; `state` is a struct gt_layer_state. */
 int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag);

@@ -13,6 +13,9 @@ struct gt_layer_counts {
 	__u64 evicted;      /* beginnings whose end cannot be matched: a map was full */
 	__u64 unattributed; /* events whose process is not known, omitted for that */
 	__u64 names_lost;   /* `process` events that were dropped (ring full) */
+	/* Entries of LRU maps that were added and removed: those that are not there any more, and
+	 * were not removed, were evicted. */
+	__u64 lru_added, lru_removed;
 	/* Events at which their program did not run (recursion), shown by another program. */
 	__u64 recovered;
 };

@@ -150,6 +150,20 @@ int gt_load_sum_counters(int map_fd, void *sums, size_t count)
 	return 0;
 }
 
+uint64_t gt_load_count_entries(const struct bpf_map *map)
+{
+	uint32_t max = map ? bpf_map__max_entries(map) : 0, count = max, batch;
+	gt_autofree void *keys = calloc(max, map ? bpf_map__key_size(map) : 0);
+	gt_autofree void *values = calloc(max, map ? bpf_map__value_size(map) : 0);
+	int error;
+
+	if (!keys || !values || !max)
+		return 0;
+	error = bpf_map_lookup_batch(bpf_map__fd(map), NULL, &batch, keys, values, &count, NULL);
+	/* -ENOENT: that was all. */
+	return error && error != -ENOENT ? 0 : count;
+}
+
 int gt_load_run_iterator(struct bpf_object *object, const char *name)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(object, name);

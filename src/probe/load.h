@@ -31,6 +31,9 @@ int gt_load_failed(int error, const char *what, struct gt_diag *diag);
 /* Add the only element of a per-CPU array, `count` __u64, over all CPUs to `sums`. */
 int gt_load_sum_counters(int map_fd, void *sums, size_t count);
 
+/* The number of entries of a hash map; 0 if they cannot be read. */
+uint64_t gt_load_count_entries(const struct bpf_map *map);
+
 /* Run a BPF iterator, which writes to the ring. 0 or -Exxx. */
 int gt_load_run_iterator(struct bpf_object *object, const char *program);
 

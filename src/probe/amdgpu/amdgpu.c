@@ -34,6 +34,7 @@ static const struct gt_layer amdgpu_layer = {
 	.object = amdgpu_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.lru_maps = {"requests"},
 };
 
 GT_DEFINE_LAYER_SOURCE(amdgpu, "the driver amdgpu: buffers, moves, mappings, jobs, interrupts",

@@ -190,7 +190,7 @@ static __always_inline void put_request(__u64 key, union driver_request_event *e
 			return;
 		fresh.process = submitter->process;
 		fresh.thread = submitter->thread;
-		bpf_map_update_elem(&requests, &key, &fresh, BPF_ANY);
+		add_lru_entry(&requests, &key, &fresh);
 		request = NULL;
 	}
 	if (!find_owner(request ? request->process : 0, request ? request->thread : 0, &thread))
@@ -206,5 +206,5 @@ static __always_inline void put_request(__u64 key, union driver_request_event *e
 	put_device_name((char *)event->event.names + GT_DRM_NAME_SIZE, device);
 	put_event(event, sizeof(*event));
 	if (operation == GT_DRIVER_DONE)
-		bpf_map_delete_elem(&requests, &key);
+		remove_lru_entry(&requests, &key);
 }

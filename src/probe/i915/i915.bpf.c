@@ -243,7 +243,7 @@ int wait_begin(struct bpf_raw_tracepoint_args *ctx)
 	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 
 	if (traced_thread())
-		bpf_map_update_elem(&wait_begins, &thread, &now, BPF_ANY);
+		add_lru_entry(&wait_begins, &thread, &now);
 	return 0;
 }
 
@@ -256,6 +256,6 @@ int wait_end(struct bpf_raw_tracepoint_args *ctx)
 	if (!begun)
 		return 0;
 	put_step((void *)ctx->args[0], GT_DRIVER_WAIT, bpf_ktime_get_ns() - *begun);
-	bpf_map_delete_elem(&wait_begins, &thread);
+	remove_lru_entry(&wait_begins, &thread);
 	return 0;
 }

@@ -37,6 +37,7 @@ static const struct gt_layer i915_layer = {
 	.object = i915_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.lru_maps = {"requests", "wait_begins"},
 };
 
 GT_DEFINE_LAYER_SOURCE(i915, "the driver i915: objects, bindings, evictions, faults, requests",

@@ -140,7 +140,7 @@ static __always_inline void remember(const struct vblank_key *key, const struct 
 	if (known)
 		__sync_fetch_and_add(&known->count, 1);
 	else
-		bpf_map_update_elem(&queue, key, owner, BPF_ANY);
+		add_lru_entry(&queue, key, owner);
 	if (!opener || opener->thread != owner->thread || opener->traced != owner->traced)
 		bpf_map_update_elem(&files, &key->file, owner, BPF_ANY);
 }
@@ -227,6 +227,6 @@ int vblank_delivered(struct bpf_raw_tracepoint_args *ctx)
 	put_vblank(event, device);
 end:
 	if (queued && __sync_fetch_and_add(&queued->count, -1) <= 1)
-		bpf_map_delete_elem(&queue, &key);
+		remove_lru_entry(&queue, &key);
 	return 0;
 }

@@ -39,6 +39,7 @@ static const struct gt_layer vblank_layer = {
 	.object = vblank_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.lru_maps = {"queue"},
 };
 
 GT_DEFINE_LAYER_SOURCE(vblank, "vertical blanks of displays, and the delivery of their events",

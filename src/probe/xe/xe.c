@@ -39,6 +39,7 @@ static const struct gt_layer xe_layer = {
 	.object = xe_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.lru_maps = {"requests"},
 };
 
 GT_DEFINE_LAYER_SOURCE(xe, "the driver xe: buffers, bindings, moves, evictions, jobs",
