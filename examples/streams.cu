@@ -4,10 +4,15 @@
  * host waits only at the end, once for each stream.
  *
  * 2 streams, 4 events; 8 times: a copy to the device, a launch, a copy back, all asynchronous.
+ *
+ *     streams [sync]
+ *
+ * With "sync" the host waits for each copy and each kernel: nothing overlaps.
  */
 #include "check.h"
 
 #include <cuda_runtime.h>
+#include <string.h>
 
 const int STREAMS = 2;
 const int PIECES = 8;
@@ -34,8 +39,31 @@ static unsigned int expected(unsigned int value)
 	return value;
 }
 
-int main()
+static void start_piece(unsigned int *part, unsigned int *device, cudaStream_t stream)
 {
+	const size_t size = PIECE * sizeof(unsigned int);
+
+	CHECK(cudaMemcpyAsync(device, part, size, cudaMemcpyHostToDevice, stream));
+	steps<<<PIECE / 256, 256, 0, stream>>>(device, PIECE);
+	CHECK(cudaGetLastError());
+	CHECK(cudaMemcpyAsync(part, device, size, cudaMemcpyDeviceToHost, stream));
+}
+
+static void do_piece(unsigned int *part, unsigned int *device, cudaStream_t stream)
+{
+	const size_t size = PIECE * sizeof(unsigned int);
+
+	CHECK(cudaMemcpy(device, part, size, cudaMemcpyHostToDevice));
+	steps<<<PIECE / 256, 256, 0, stream>>>(device, PIECE);
+	CHECK(cudaGetLastError());
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaMemcpy(part, device, size, cudaMemcpyDeviceToHost));
+}
+
+int main(int count, char **arguments)
+{
+	bool waits = count > 1 && !strcmp(arguments[1], "sync");
+
 	const size_t size = PIECE * sizeof(unsigned int);
 	unsigned int *host, *device[STREAMS];
 	cudaStream_t streams[STREAMS];
@@ -59,10 +87,10 @@ int main()
 		int s = piece % STREAMS;
 		unsigned int *part = host + piece * PIECE;
 
-		CHECK(cudaMemcpyAsync(device[s], part, size, cudaMemcpyHostToDevice, streams[s]));
-		steps<<<PIECE / 256, 256, 0, streams[s]>>>(device[s], PIECE);
-		CHECK(cudaGetLastError());
-		CHECK(cudaMemcpyAsync(part, device[s], size, cudaMemcpyDeviceToHost, streams[s]));
+		if (waits)
+			do_piece(part, device[s], streams[s]);
+		else
+			start_piece(part, device[s], streams[s]);
 	}
 	for (int s = 0; s < STREAMS; s++)
 		CHECK(cudaEventRecord(ends[s], streams[s]));

@@ -2,14 +2,15 @@
 /*
  * Calls in any order, with any results, taken by all reports. Every 12 bytes are an event: which
  * function, who calls it, how it goes, and eight bytes that its words are made of, so that
- * addresses, handles and sizes come again.
+ * addresses, handles and sizes come again. Some functions stand for other events: operations of a
+ * GPU, threads off the CPU, ends of processes.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "event/kinds.h"
-#include "report/report.h"
+#include "report/breakdown.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,8 +28,9 @@ union call {
 	uint64_t space[sizeof(struct gt_event_call) / sizeof(uint64_t) + WORDS];
 };
 
-static const struct gt_report *const reports[] = {&gt_report_kernels, &gt_report_leaks,
-						  &gt_report_copies, &gt_report_errors};
+static const struct gt_report *const reports[] = {&gt_report_kernels,   &gt_report_leaks,
+						  &gt_report_copies,    &gt_report_errors,
+						  &gt_report_breakdown, &gt_report_why};
 
 static struct {
 	struct gt_names *names;
@@ -119,6 +121,44 @@ static void report_end(const struct step *step)
 	report_event(&end.head);
 }
 
+static void report_work(const struct step *step)
+{
+	struct gt_event_gpu_work work = {
+		.head = {.kind = GT_EVENT_gpu_work,
+			 .size = sizeof(work),
+			 .process = 100 + (step->who & 1),
+			 .thread = 100 + (step->who & 3),
+			 .device = (int16_t)((step->who >> 2 & 3) - 1),
+			 .time = run.time - 2000 + (uint64_t)step->words[0] * 100},
+		.submitted = run.time - (uint64_t)step->words[1] * 100,
+		.start = run.time - 2000 + (uint64_t)step->words[2] * 100,
+		.error = step->words[3],
+		.stream = step->words[4],
+		.object = step->words[5],
+		.operation = step->how & 15,
+		.flags = step->how >> 4,
+	};
+
+	report_event(&work.head);
+}
+
+static void report_off_cpu(const struct step *step)
+{
+	struct gt_event_off_cpu *pause = (void *)gt_event_new(GT_EVENT_off_cpu, "waker", 5);
+
+	if (!pause)
+		abort();
+	pause->head.process = 100 + (step->who & 1);
+	pause->head.thread = 100 + (step->who & 3);
+	pause->head.time = run.time += 100;
+	pause->duration = (uint64_t)step->words[0] * 100;
+	pause->runnable = (uint64_t)step->words[1] * 10;
+	pause->waker_thread = step->words[2] ? 100 + (step->words[2] & 3) : 0;
+	pause->state = step->words[3] & 3;
+	report_event(&pause->head);
+	free(pause);
+}
+
 static void put_all(bool json)
 {
 	const struct gt_report_format format = {run.time, json, json};
@@ -126,6 +166,7 @@ static void put_all(bool json)
 	for (size_t i = 0; i < gt_countof(reports); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 
+		run.options[i].final = format.final;
 		if (gt_report_put(reports[i], run.states[i], &run.options[i], run.names, &format,
 				  &text))
 			abort();
@@ -134,7 +175,8 @@ static void put_all(bool json)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum gt_by groups[] = {GT_BY_STACK, GT_BY_STACK, GT_BY_STREAM, GT_BY_STACK};
+	static const enum gt_by groups[] = {GT_BY_STACK, GT_BY_STACK,   GT_BY_STREAM,
+					    GT_BY_STACK, GT_BY_NOTHING, GT_BY_NOTHING};
 	struct step step;
 
 	run.names = gt_names_new();
@@ -151,6 +193,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			report_end(&step);
 		else if (step.function[1] == 0xfe)
 			put_all(step.how & 1);
+		else if (step.function[1] == 0xfd)
+			report_work(&step);
+		else if (step.function[1] == 0xfc)
+			report_off_cpu(&step);
 		else
 			report_call(&step, choose(step.function[0] | step.function[1] << 8));
 	}

@@ -10,6 +10,7 @@
 
 #include "analysis/flight.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "output/sink.h"
 
 /* Its pages are mapped twice: they are much of the memory that gputap uses. */
@@ -33,9 +34,11 @@ struct analysis_run {
 static int print_report(struct analysis_run *analyse, uint64_t now, bool final)
 {
 	const struct gt_report_format format = {now, final, analyse->given->target.json};
-	int error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
-				  &format, &analyse->sink.text);
+	int error;
 
+	analyse->how.final = final;
+	error = gt_report_put(analyse->report, analyse->state, &analyse->how, analyse->names,
+			      &format, &analyse->sink.text);
 	analyse->how.continued = true;
 	return error ? error : gt_sink_flush(&analyse->sink);
 }
@@ -192,12 +195,73 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 		       : status;
 }
 
+/*
+ * The arguments of a command that takes captures: "[#N] [FILE]" unless they follow "--". GT_GO_ON,
+ * or the status of an error that was printed. *ret_command is NULL if there is no command to trace.
+ */
+static int take_files(const struct gt_analysis_command *row, struct analysis_run *analyse,
+		      char **arguments, int rest, char *const **ret_command)
+{
+	struct gt_trace_options *trace = &analyse->given->target.trace;
+	const char *number = arguments[rest];
+
+	if (!row->files || !number || !strcmp(arguments[rest - 1], "--"))
+		return GT_GO_ON;
+	*ret_command = NULL;
+	if (row->operations && !gt_parse_u64(number + (*number == '#'), &analyse->how.operation) &&
+	    analyse->how.operation)
+		rest++;
+	if (!arguments[rest])
+		return GT_GO_ON;
+	if (!strcmp(arguments[rest], "--")) {
+		*ret_command = arguments + rest + 1;
+		return GT_GO_ON;
+	}
+	if (arguments[rest + 1])
+		return gt_cli_usage_error(&row->command,
+					  "unexpected argument '%s' after the capture; a command "
+					  "to trace follows '--'",
+					  arguments[rest + 1]);
+	if (trace->from)
+		return gt_cli_usage_error(&row->command, "two captures: '%s' and '%s'", trace->from,
+					  arguments[rest]);
+	trace->from = arguments[rest];
+	return GT_GO_ON;
+}
+
+static void choose_report(const struct gt_analysis_command *row, struct analysis_run *analyse)
+{
+	const struct gt_analyse_options *given = analyse->given;
+
+	analyse->how.by = row->by[given->by];
+	analyse->how.top = given->top;
+	analyse->how.max_copies = given->max_copies;
+	analyse->how.gap = given->gap;
+	analyse->how.captured = given->target.trace.from;
+	analyse->how.verbose = given->target.trace.verbose;
+}
+
+static int run_report(const struct gt_analysis_command *row, struct analysis_run *analyse,
+		      char *const *command)
+{
+	struct gt_analyse_options *given = analyse->given;
+
+	choose_report(row, analyse);
+	analyse->has_command = command;
+	given->target.trace.failures = row->failures;
+	/* Sums come at the end: reports before it need the calls. */
+	given->target.trace.sums = row->sums && !given->interval && !given->target.trace.from;
+	return analyse_target(&row->command, analyse, command,
+			      row->stacks || analyse->how.by == GT_BY_STACK);
+}
+
 int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments)
 {
 	/* The command is the first member of its row. */
 	const struct gt_analysis_command *row = (const void *)self;
 	struct gt_analyse_options given = {.max_copies = GT_FLIGHT_DEFAULT};
 	struct analysis_run analyse = {.given = &given, .report = row->report, .signals = -1};
+	char *const *command = NULL;
 	int rest, status;
 
 	status = gt_cli_parse(self, count, arguments, &given, &rest);
@@ -206,20 +270,11 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 			self, "invalid value '%" PRIu64 "' for --error-exitcode (1 to 255)",
 			given.error_exitcode);
 	if (status == GT_GO_ON) {
-		analyse.how = (struct gt_report_options){
-			.by = row->by[given.by],
-			.top = given.top,
-			.max_copies = given.max_copies,
-			.captured = given.target.trace.from,
-			.verbose = given.target.trace.verbose,
-		};
-		analyse.has_command = rest < count;
-		given.target.trace.failures = row->failures;
-		/* Sums come at the end: reports before it need the calls. */
-		given.target.trace.sums = row->sums && !given.interval && !given.target.trace.from;
-		status = analyse_target(self, &analyse, rest < count ? arguments + rest : NULL,
-					row->stacks || analyse.how.by == GT_BY_STACK);
+		command = rest < count ? arguments + rest : NULL;
+		status = take_files(row, &analyse, arguments, rest, &command);
 	}
+	if (status == GT_GO_ON)
+		status = run_report(row, &analyse, command);
 	gt_target_free(&given.target);
 	return status;
 }

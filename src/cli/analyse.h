@@ -10,6 +10,8 @@ struct gt_analyse_options {
 	int by; /* index in the command's choices */
 	uint64_t top, interval, max_copies;
 	uint64_t error_exitcode; /* 0: not given */
+	uint64_t gap;            /* of `why`; 0: not given */
+	bool idle;
 };
 
 /* clang-format off */
@@ -49,9 +51,11 @@ struct gt_analysis_command {
 	bool stacks;                  /* stacks are recorded whatever --by is */
 	bool failures;                /* the errors of all functions are recorded */
 	bool sums;                    /* calls are needed as sums by function only */
+	bool files;                   /* an argument that is not after "--" is a capture … */
+	bool operations;              /* … after the number of an operation, if there is one */
 };
 
-enum { GT_ANALYSIS_COMMANDS = 5 };
+enum { GT_ANALYSIS_COMMANDS = 7 };
 extern const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS];
 
 /* Runs a command of gt_analysis_commands. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The commands that analyse a session and print a report: one row each. */
 #include "cli/analyse.h"
+#include "report/breakdown.h"
 #include "report/stat.h"
 
 /* By what the rows of a report may be split, besides its own first choice. */
@@ -46,6 +47,42 @@ static const struct gt_option stat_options[] = {
 	 "works here",
 	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, target.trace.sources), NULL},
 	GT_REPORT_OPTIONS,
+};
+
+#define TIMELINE_OPTIONS                                                                           \
+	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)),                            \
+		{'e',                                                                              \
+		 "event",                                                                          \
+		 "SOURCE,…",                                                                       \
+		 "take these sources (default: cuda); sched explains idle threads",                \
+		 GT_OPTION_LIST,                                                                   \
+		 offsetof(struct gt_analyse_options, target.trace.sources),                        \
+		 NULL},                                                                            \
+		GT_REPORT_OPTIONS
+
+static const struct gt_option report_options[] = {TIMELINE_OPTIONS};
+
+static const struct gt_option why_options[] = {
+	TIMELINE_OPTIONS,
+	{0, "idle", NULL, "explain the longest times in which no GPU worked (default)",
+	 GT_OPTION_FLAG, offsetof(struct gt_analyse_options, idle), NULL},
+	{0, "gap", "N", "explain only the Nth longest of them", GT_OPTION_COUNT,
+	 offsetof(struct gt_analyse_options, gap), NULL},
+};
+
+static const char *const report_examples[] = {
+	"gputap report -- ./train                 # where the wall time went",
+	"gputap report -e cuda,sched -- ./train   # … and when its threads did not run",
+	"gputap report --json run.gtap            # of a capture",
+	NULL,
+};
+
+static const char *const why_examples[] = {
+	"gputap why run.gtap                      # the longest idle times of the GPU",
+	"gputap why --gap 1 run.gtap              # only the longest",
+	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
+	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
+	NULL,
 };
 
 static const char *const stat_examples[] = {
@@ -209,5 +246,55 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 		.report = &gt_report_stat,
 		.by = {GT_BY_NOTHING},
 		.sums = true,
+	},
+	{
+		.command =
+			{
+				.usage = "[options] [FILE | -- CMD ARGS]",
+				.run = gt_analyse_run,
+				.name = "report",
+				.summary = "Report where the wall time went",
+				.description =
+					"Attributes each instant of the wall time once, on the "
+					"critical path through host threads, streams and events: "
+					"CPU, API overhead, launches, queues, copies, kernels, "
+					"waits; and for each the part in which no GPU worked. "
+					"Prints how long each resource was busy, the longest "
+					"operations with the times in which they were queued, "
+					"started, ran and drained, kernels, copies, waits, idle "
+					"gaps with their causes, and advice with its evidence. "
+					"Where GPU times were not measured, bounds from calls are "
+					"used. Times are of CLOCK_MONOTONIC, relative to the "
+					"start of the process. FILE is a capture.",
+				.examples = report_examples,
+				OPTIONS(report_options),
+			},
+		.report = &gt_report_breakdown,
+		.by = {GT_BY_NOTHING},
+		.files = true,
+	},
+	{
+		.command =
+			{
+				.usage = "[options] [N] [FILE | -- CMD ARGS]",
+				.run = gt_analyse_run,
+				.name = "why",
+				.summary = "Explain idle times of GPUs, or an operation",
+				.description =
+					"Walks back from the operations that ended the longest "
+					"idle times of the GPU, or from operation N (as 'gputap "
+					"report' numbers them), and prints the chain of causes: "
+					"the thread that submitted late and what it did, the "
+					"thread that woke it, a copy or wait that blocked, the "
+					"operation of a stream or event that had to end before. "
+					"Sleeps of threads and their wakers need the sources "
+					"sched and, for the names of system calls, syscall.",
+				.examples = why_examples,
+				OPTIONS(why_options),
+			},
+		.report = &gt_report_why,
+		.by = {GT_BY_NOTHING},
+		.files = true,
+		.operations = true,
 	},
 };

@@ -21,6 +21,9 @@ struct gt_report_options {
 	bool captured;       /* the session is a capture's, not what happens now */
 	bool verbose;        /* show also what is omitted by default */
 	bool continued;      /* reports were put before: the last one is headed, too */
+	bool final;          /* the session ended: set when a report is put */
+	uint64_t operation;  /* of `why`: its number; 0: the longest idle gaps */
+	uint64_t gap;        /* of `why`: the n-th longest alone; 0: all */
 };
 
 struct gt_report {

@@ -601,3 +601,10 @@ int pending_flush(struct pending *pending, const struct gt_names *names, uint64_
 	}
 	return error || !all ? error : emit_all(pending, names, now);
 }
+
+uint64_t pending_oldest(const struct pending *pending)
+{
+	const struct pending_operation *oldest = TAILQ_FIRST(&pending->age);
+
+	return oldest ? oldest->call_start : UINT64_MAX;
+}

@@ -75,3 +75,5 @@ int pending_measure(struct pending *pending, const struct gt_names *names,
 void pending_end_process(struct pending *pending, uint32_t process, uint64_t time);
 /* Pass on what is complete at a time of the events, or all. 0 or the sink's result. */
 int pending_flush(struct pending *pending, const struct gt_names *names, uint64_t now, bool all);
+/* The start of the oldest call with a pending operation; UINT64_MAX: there is none. */
+uint64_t pending_oldest(const struct pending *pending);

@@ -361,3 +361,10 @@ int gt_timeline_finish(struct gt_timeline *timeline, const struct gt_names *name
 {
 	return pending_flush(timeline->pending, names, timeline->now, true);
 }
+
+uint64_t gt_timeline_settled(const struct gt_timeline *timeline)
+{
+	uint64_t oldest = pending_oldest(timeline->pending);
+
+	return oldest < timeline->now ? oldest : timeline->now;
+}

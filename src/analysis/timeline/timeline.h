@@ -166,4 +166,10 @@ int gt_timeline_take(struct gt_timeline *timeline, const struct gt_names *names,
 /* The stream of events ended: pass on all that is pending. 0, -ENOMEM, or the sink's result. */
 int gt_timeline_finish(struct gt_timeline *timeline, const struct gt_names *names);
 
+/*
+ * GPU intervals that are passed on later begin at this time or after it; the end of the latest
+ * event where none is pending.
+ */
+uint64_t gt_timeline_settled(const struct gt_timeline *timeline);
+
 const struct gt_timeline_totals *gt_timeline_totals(const struct gt_timeline *timeline);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where the wall time of processes went, from their timelines. Each instant is attributed once, on
+ * the critical path (path.h). Beside it: how long each resource was busy, the longest operations,
+ * kernels, copies and waits, and the longest times in which the GPUs were idle.
+ *
+ * Intervals are collected up to a bound, then the part of the session in which all is known is
+ * attributed and dropped.
+ */
+#pragma once
+
+#include "analysis/timeline/path.h"
+#include "base/histogram.h"
+
+/* A time in which no GPU worked for a process, between two operations. */
+struct gt_idle_gap {
+	uint32_t process;
+	uint64_t start, end;
+	uint64_t next; /* number of the operation that ended it */
+	enum gt_gpu_operation operation;
+	const char *kernel;           /* of that operation; NULL: none or not known */
+	uint32_t thread;              /* that submitted it */
+	uint64_t spent[GT_SPENDINGS]; /* on the path to that operation, ns */
+	/* The path, latest first: its segments, those of one kind and thread in one. */
+	struct gt_cause *causes;
+	size_t cause_count;
+	uint64_t omitted; /* further segments */
+};
+
+/* A segment of the path to an operation, with what is known about it. */
+struct gt_cause {
+	enum gt_spending spending;
+	uint64_t start, end;
+	uint32_t thread;  /* of the host; 0: of a GPU */
+	const char *name; /* of the call or kernel; NULL: none, or several */
+	uint64_t count;   /* segments */
+	uint64_t number;  /* of the operation; 0: none */
+	enum gt_gpu_operation operation;
+	enum gt_gpu_release release; /* of the operation */
+	uint32_t queue;
+	bool woken;          /* a sleep that the path does not spend: it continues with the waker */
+	const char *syscall; /* in which the thread slept; NULL: not known */
+	uint32_t waker, state;
+	uint64_t runnable; /* ns */
+	char waker_name[16];
+};
+
+#define GT_MAX_CAUSES 64
+
+/* How long a resource was busy; operations that overlap are counted once. */
+struct gt_busy {
+	int16_t device;
+	bool all; /* of all operations, else of one kind: */
+	enum gt_gpu_operation operation;
+	enum gt_times_basis basis; /* the least exact one */
+	uint64_t count, bytes, ns;
+	uint64_t sum;     /* of the operations' times: more than ns where they overlap */
+	uint64_t covered; /* up to this time */
+};
+
+struct gt_kernel_times {
+	const char *kernel; /* mangled; NULL: not known */
+	struct gt_histogram runs, queued;
+	uint64_t estimated; /* of them: bounds */
+};
+
+struct gt_copy_times {
+	enum gt_gpu_operation operation;
+	enum gt_host_memory memory;
+	uint64_t bytes;
+	uint64_t overlapped_ns; /* while a kernel or graph ran */
+	struct gt_histogram runs;
+	uint64_t estimated;
+};
+
+/* Calls that wait, by function. */
+struct gt_wait_times {
+	const char *function;
+	struct gt_histogram durations;
+	uint64_t behind_ns; /* of them: while an operation that they waited for ran or was queued */
+};
+
+struct gt_process_breakdown {
+	uint32_t process;
+	uint64_t start, end;                                    /* of what was seen of it */
+	uint64_t spent[GT_SPENDINGS], spent_idle[GT_SPENDINGS]; /* on the path; GPUs idle in it */
+	uint64_t wall;                                          /* the sum of what was spent */
+	bool host_only; /* the times of operations contradict those of calls: path of calls */
+	uint64_t gpu_first, gpu_last;   /* start of the first operation, end of the last one */
+	uint64_t gpu_busy, gpu_overlap; /* at least one operation, at least two */
+	uint64_t gpu_idle;              /* between operations */
+	uint64_t idle_gaps;
+	uint64_t launches, waits, host_threads;
+	uint64_t contradicted, operations;
+	GT_VEC(struct gt_busy) busy;
+	GT_VEC(struct gt_path_operation) longest; /* longest first */
+	GT_VEC(struct gt_idle_gap) gaps;          /* longest first */
+	GT_VEC(struct gt_kernel_times) kernels;   /* most time first */
+	GT_VEC(struct gt_copy_times) copies;
+	GT_VEC(struct gt_wait_times) waits_by_function;
+};
+
+struct gt_breakdown;
+
+/* `top`: so many of the longest operations and gaps are kept. NULL: out of memory. */
+struct gt_breakdown *gt_breakdown_new(size_t top);
+void gt_breakdown_free(struct gt_breakdown *breakdown);
+GT_DEFINE_AUTO(breakdown, struct gt_breakdown, gt_breakdown_free)
+
+/* The operation whose causes are kept, by its number. */
+void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number);
+
+/* 0 or -ENOMEM. */
+int gt_breakdown_take(struct gt_breakdown *breakdown, const struct gt_names *names,
+		      const struct gt_event *event);
+/*
+ * The processes up to now, those with GPU operations first, the longest first. Before the end of
+ * the session (`final`) without what is not settled: operations in flight and the time after them.
+ * Valid until the next event. 0 or -ENOMEM.
+ */
+int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *names, bool final,
+		      const struct gt_process_breakdown *const **ret_rows, size_t *ret_count);
+/* What gt_breakdown_explain asked for; NULL: there was no such operation. */
+const struct gt_idle_gap *gt_breakdown_explained(const struct gt_breakdown *breakdown);
+const struct gt_timeline_totals *gt_breakdown_totals(const struct gt_breakdown *breakdown);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The causes of an idle gap or of an operation: the path to it, in a few rows. */
+#pragma once
+
+#include "analysis/timeline/breakdown.h"
+
+/*
+ * Find the causes of an operation: of its start since `begin`, or with from_end of its end. The
+ * caller frees causes. 0 or -ENOMEM.
+ */
+int gt_causes_find(const struct gt_path *path, const struct gt_path_operation *operation,
+		   uint64_t begin, bool from_end, struct gt_idle_gap *ret_gap);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the wall time went: the state that the text, the JSON and the advice are made from. */
+#pragma once
+
+#include "analysis/findings.h"
+#include "analysis/timeline/breakdown.h"
+#include "report/report.h"
+
+/* What a report shows if --top is not given. */
+#define GT_BREAKDOWN_TOP 10
+
+struct gt_breakdown_report {
+	struct gt_breakdown *breakdown;
+	struct gt_findings *findings;
+	uint64_t events;
+	uint64_t cpu_start; /* of gputap, ns */
+};
+
+extern const struct gt_report gt_report_breakdown;
+extern const struct gt_report gt_report_why;
+
+/* CPU time of this process up to now, ns. */
+uint64_t gt_breakdown_own_cpu(void);
+
+int gt_breakdown_put_json(void *state, const struct gt_report_options *options,
+			  const struct gt_names *names, uint64_t now, struct gt_json *json);
+/* "kernel steps", "H2D": an operation as a person reads it. */
+void gt_put_operation_name(struct gt_strbuf *text, enum gt_gpu_operation operation,
+			   const char *kernel);
+/* The longest times in which no GPU worked, with their causes. */
+void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
+		      const struct gt_process_breakdown *row, uint64_t top);
+/* The path of one, latest first, a line each. */
+void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *row,
+		   const struct gt_idle_gap *gap);
+void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_names *names,
+		      const struct gt_process_breakdown *row, const struct gt_idle_gap *gap);
+/* A sentence on why a gap or operation came to be. */
+void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap);

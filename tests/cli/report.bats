@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Where the wall time went: gputap report, against the log of the software GPU.
+
+load helper
+
+setup() {
+	need_file "$examples/streams" "example (clang for PTX)"
+	need_probes
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# record PROGRAM…: the capture run.gtap, with the times of the software GPU's log as gpu_work events.
+record() {
+	SOFTGPU_LOG=$PWD/log.json gputap trace -o calls.gtap -- "$@"
+	expect_status 0
+	"$build/tests/programs/gpu_times" calls.gtap log.json run.gtap
+}
+
+report() {
+	gputap report --json "$@"
+	expect_status 0
+}
+
+# The same numbers from the log: a sweep over starts and ends.
+from_log() {
+	jq -cS --slurp '
+		map(select(.op == "kernel" or .op == "set" or (.op == "copy" and .kind != "H2H"))) |
+		. as $all | (map(.start) | min) as $first | (map(.end) | max) as $last |
+		[.[] | [.start, 1], [.end, -1]] | sort |
+		reduce .[] as [$time, $step] ({depth: 0, at: 0, busy: 0, overlap: 0};
+			(if .depth > 0 then .busy += $time - .at else . end) |
+			(if .depth > 1 then .overlap += $time - .at else . end) |
+			.depth += $step | .at = $time) |
+		{busy, overlap, span: ($last - $first), idle: ($last - $first - .busy),
+		 operations: ($all | length)}' log.json
+}
+
+gpu_numbers() {
+	jq -cS '.processes[0].gpu | {busy, overlap, span, idle, operations}' <<<"$output"
+}
+
+@test "busy, overlap and idle times of the GPU are those of its log, asynchronous or not" {
+	for argument in async sync; do
+		rm -f log.json
+		record "$examples/streams" "$argument"
+		report run.gtap
+		[ "$(gpu_numbers)" = "$(from_log)" ] || fail "$argument: $(from_log)"
+		expect_json '.[0].processes[0].gpu.contradicted == 0'
+	done
+}
+
+@test "in virtual time the GPU's times are exact, and the clocks are kept apart" {
+	for argument in async sync; do
+		rm -f log.json
+		SOFTGPU_TIME=virtual record "$examples/streams" "$argument"
+		report run.gtap
+		[ "$(gpu_numbers)" = "$(from_log)" ] || fail "$argument: $(from_log)"
+		expect_json '.[0].processes[0].clock == "host and GPU apart"'
+		gputap report run.gtap
+		expect_output_line "^24 of 24 operations contradict the calls around them: the GPU's clock is not the host's"
+	done
+}
+
+@test "every instant of the wall time is attributed once" {
+	record "$examples/streams"
+	report run.gtap
+	expect_json '.[0].processes[0] | ([.path[].ns] | add) == .wall'
+	expect_json '.[0].processes[0].path | all(.[]; .gpu_idle <= .ns)'
+}
+
+@test "the parts of the path in which a GPU worked are all its busy time" {
+	for argument in async sync; do
+		rm -f log.json
+		record "$examples/streams" "$argument"
+		report run.gtap
+		expect_json '.[0].processes[0] | ([.path[] | .ns - .gpu_idle] | add) == .gpu.busy'
+		expect_json '.[0].processes[0].path | ([.kernel, .h2d, .d2h | .gpu_idle] | add) == 0'
+	done
+	expect_json '.[0].processes[0].gpu.overlap == 0'
+	# An operation that runs while its call lasts longer is not on the path for this time.
+	expect_json '.[0].processes[0] | (.resources | map({key: .operation, value: .busy}) | from_entries) as $busy |
+		.path.kernel.ns <= $busy.kernel and .path.h2d.ns <= $busy.H2D and .path.d2h.ns <= $busy.D2H'
+}
+
+@test "without measured times bounds from calls are used, and said to be" {
+	gputap report --json -o report.json -- "$examples/streams"
+	expect_status 0
+	output=$(<report.json)
+	expect_json '.[0] | .times.estimated == 24 and .times.measured == 0'
+	expect_json '.[0].processes[0] | ([.path[].ns] | add) == .wall and (.resources | all(.times == "estimated"))'
+	expect_json '.[0].overhead | .events > 50 and .cpu > 0'
+}
+
+@test "the longest operations are queued, started, run and drained in this order" {
+	record "$examples/streams"
+	report --top 100 run.gtap
+	expect_json '.[0].processes[0].longest | length == 24 and
+		all(.submitted <= .released and .released <= .start and .start < .end and .drain >= 0)'
+	report --top 3 run.gtap
+	expect_json '.[0].processes[0].longest | length == 3'
+	gputap report run.gtap
+	expect_output_line '^ *LONGEST +T\+ +OPERATION +THREAD +QUEUED +START +RUN +DRAIN +TIMES$'
+	expect_output_line '^ +#[0-9]+ .*steps\(unsigned int\*, int\)'
+	expect_output_line '^Complete: 50 calls, none lost\.$'
+}
+
+@test "copies from pageable memory are advised against, with their share of the time" {
+	need_file "$examples/vectoradd" "example (clang for PTX)"
+	record "$examples/vectoradd"
+	report run.gtap
+	expect_json '[.[0].processes[0].copies[] | select(.memory == "pageable") | .run.count] | add == 3'
+	expect_json '[.[0].processes[0].advice[].name] | all(. != "") '
+}
+
+@test "a capture and a second argument, or two captures, are rejected" {
+	touch a.gtap
+	gputap report a.gtap b.gtap
+	expect_status 2
+	expect_error "gputap: unexpected argument 'b.gtap' after the capture; a command to trace follows '--' (try 'gputap report --help')"
+	gputap report --from a.gtap b.gtap
+	expect_status 2
+	expect_error "gputap: two captures: 'a.gtap' and 'b.gtap' (try 'gputap report --help')"
+	gputap report missing.gtap
+	expect_status 1
+	expect_error_line '^gputap: missing\.gtap: No such file or directory$'
+}
+
+@test "why explains the longest gaps, one of them, or an operation" {
+	record "$examples/streams" sync
+	gputap why run.gtap
+	expect_status 0
+	expect_output_line '^[0-9]+ streams: 23 times between operations without a GPU at work, '
+	expect_output_line '^gap 1 at T\+.*: GPU idle .*: next .* #[0-9]+ late because '
+	gputap why --gap 2 run.gtap
+	expect_output_line '^gap 2 at '
+	expect_no_output_line '^gap [13] at '
+	gputap why 5 run.gtap
+	expect_output_line '^steps\(unsigned int\*, int\) #5 ended at T\+.*; before, latest first:$'
+	gputap why '#999' run.gtap
+	expect_output_line "^There is no operation #999; 'gputap report' lists the longest ones\.$"
+	gputap why --json --gap 1 run.gtap
+	expect_json '.[0].processes[0].gaps | length == 1 and (.[0] |
+		([.spent[]] | add) == .duration and (.causes | length) > 0)'
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the wall time went: the critical path, busy and idle times, and the causes of idle times.
+ */
+#include "analysis/timeline/advice.h"
+#include "timeline.h"
+
+static struct gt_breakdown *breakdown;
+static const struct gt_process_breakdown *found;
+
+static int take_into_breakdown(void *analysis, const struct gt_names *names,
+			       const struct gt_event *event)
+{
+	return gt_breakdown_take(analysis, names, event);
+}
+
+/* The process begins at 1 ms; calls take 1 µs with 1 µs between them. */
+static void start_breakdown(void)
+{
+	gt_breakdown_free(breakdown);
+	breakdown = gt_breakdown_new(4);
+	STREAM_INTO(breakdown, take_into_breakdown);
+}
+
+static void finish_breakdown(void)
+{
+	const struct gt_process_breakdown *const *rows;
+	uint64_t sum = 0;
+	size_t count;
+
+	CHECK_INT(gt_breakdown_rows(breakdown, stream.names, true, &rows, &count), 0);
+	CHECK_INT(count, 1);
+	found = rows[0];
+	for (unsigned i = 0; i < GT_SPENDINGS; i++)
+		sum += found->spent[i];
+	CHECK_INT(sum, found->wall);
+	CHECK_INT(found->wall, found->end - found->start);
+}
+
+/* A launch that takes 1 µs, submitted in its middle; the kernel runs from and to these times. */
+static void launch_kernel(uint64_t in_stream, uint64_t begin, uint64_t end)
+{
+	launch(KERNEL, 1, 64, in_stream, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, begin, end);
+}
+
+static void copy_in(uint64_t in_stream, uint64_t begin, uint64_t end)
+{
+	copy_async(DEVICE, PINNED, 64, H2D, in_stream);
+	feed_work(GT_GPU_COPY_TO_DEVICE, stream.now - 500, begin, end);
+}
+
+/* A wait of the host up to a time. */
+static void wait_until(uint64_t handle, uint64_t end)
+{
+	stream.duration = end - stream.now - stream.gap;
+	synchronize_stream(handle);
+	stream.duration = 1000;
+}
+
+static void expect_spent(enum gt_spending spending, uint64_t ns, uint64_t idle)
+{
+	if (found->spent[spending] != ns || found->spent_idle[spending] != idle)
+		TAP_FAIL("%s: %llu, idle %llu, not %llu, %llu", gt_spending_name(spending),
+			 (unsigned long long)found->spent[spending],
+			 (unsigned long long)found->spent_idle[spending], (unsigned long long)ns,
+			 (unsigned long long)idle);
+}
+
+TEST("a copy, a kernel and a wait, one after the other, are each on the path with their time")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	copy_in(0x11, zero + 1600, zero + 5000);        /* called from 1000 to 2000 */
+	launch_kernel(0x11, zero + 5100, zero + 20000); /* called from 3000 to 4000 */
+	wait_until(0x11, zero + 21000);                 /* called from 5000 on */
+	finish_breakdown();
+	CHECK_INT(found->wall, 21000);
+	expect_spent(GT_SPENT_CPU, 1000, 1000);
+	expect_spent(GT_SPENT_COPY, 500, 500);  /* up to the submission */
+	expect_spent(GT_SPENT_QUEUE, 200, 200); /* 100 to the copy, 100 to the kernel */
+	expect_spent(GT_SPENT_H2D, 3400, 0);
+	expect_spent(GT_SPENT_KERNEL, 14900, 0);
+	expect_spent(GT_SPENT_WAIT, 1000, 1000);
+	CHECK_INT(found->gpu_busy, 3400 + 14900);
+	CHECK_INT(found->gpu_idle, 100);
+	CHECK_INT(found->gpu_overlap, 0);
+	CHECK_INT(found->longest.items[0].number, 2);
+}
+
+TEST("of streams that overlap, the path has the operation that ended last, and what it waited for")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	create_stream(0x11);                             /* up to 2000 */
+	create_stream(0x12);                             /* up to 4000 */
+	launch_kernel(0x11, zero + 5500, zero + 30000);  /* up to 6000 */
+	record_event(0xe1, 0x11);                        /* up to 8000 */
+	copy_in(0x12, zero + 9500, zero + 12000);        /* up to 10000 */
+	wait_event(0x12, 0xe1);                          /* up to 12000 */
+	launch_kernel(0x12, zero + 30200, zero + 40000); /* up to 14000 */
+	wait_until(0x12, zero + 40500);
+	finish_breakdown();
+	expect_spent(GT_SPENT_KERNEL, 24500 + 9800, 0);
+	expect_spent(GT_SPENT_H2D, 0, 0);
+	expect_spent(GT_SPENT_QUEUE, 200, 200);
+	expect_spent(GT_SPENT_WAIT, 500, 500);
+	CHECK_INT(found->gpu_overlap, 2500);
+	CHECK_INT(found->gpu_busy, 24500 + 9800);
+	CHECK_INT(found->idle_gaps, 1);
+	CHECK_INT(found->copies.items[0].overlapped_ns, 2500);
+	CHECK_INT(found->busy.items[0].all, true);
+	CHECK_INT(found->busy.items[0].ns, 24500 + 9800);
+	CHECK_INT(found->busy.items[0].sum, 24500 + 9800 + 2500);
+}
+
+TEST("the time of a late launch is the host's, and the cause of the gap")
+{
+	const struct gt_idle_gap *gap;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + 5000);
+	wait_until(0x11, zero + 6000);
+	stream.now = zero + 50000; /* the host computes */
+	launch_kernel(0x11, zero + 52000, zero + 53000);
+	wait_until(0x11, zero + 54000);
+	finish_breakdown();
+	CHECK_INT(found->gpu_idle, 47000);
+	CHECK_INT(found->gaps.count, 1);
+	gap = &found->gaps.items[0];
+	CHECK_INT(gap->start, zero + 5000);
+	CHECK_INT(gap->end, zero + 52000);
+	CHECK_INT(gap->spent[GT_SPENT_CPU], 45000);
+	CHECK_INT(gap->spent[GT_SPENT_WAIT], 1000);
+	CHECK_INT(gap->spent[GT_SPENT_LAUNCH], 500);
+	CHECK_INT(gap->spent[GT_SPENT_QUEUE], 500);
+	CHECK_INT(gap->causes[2].spending, GT_SPENT_CPU);
+	CHECK_INT(gap->causes[2].thread, 100);
+}
+
+/* A thread was off the CPU up to a time. */
+static void feed_off_cpu(uint32_t thread, uint64_t begin, uint64_t end, uint32_t waker)
+{
+	struct gt_event_off_cpu *event = (void *)gt_event_new(GT_EVENT_off_cpu, "worker", 6);
+
+	event->head.time = end;
+	event->head.process = stream.process;
+	event->head.thread = thread;
+	event->duration = end - begin;
+	event->state = 1;
+	event->waker_process = stream.process;
+	event->waker_thread = waker;
+	feed_event(&event->head);
+	free(event);
+}
+
+static void feed_syscall(uint32_t thread, uint64_t begin, uint64_t end)
+{
+	struct gt_event_syscall event = {
+		.head = {.kind = GT_EVENT_syscall,
+			 .size = sizeof(event),
+			 .process = stream.process,
+			 .thread = thread,
+			 .time = end},
+		.duration = end - begin,
+		.number = 202, /* futex on x86-64 */
+	};
+
+	feed_event(&event.head);
+}
+
+TEST("a thread that slept in a system call is the cause, with the one that woke it")
+{
+	const struct gt_cause *cause;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + 5000);
+	wait_until(0x11, zero + 6000);
+	feed_off_cpu(100, zero + 7000, zero + 48000, 4712);
+	feed_syscall(100, zero + 6500, zero + 48500);
+	stream.now = zero + 50000;
+	launch_kernel(0x11, zero + 52000, zero + 53000);
+	wait_until(0x11, zero + 54000);
+	finish_breakdown();
+	expect_spent(GT_SPENT_OFF_CPU, 41000, 41000);
+	expect_spent(GT_SPENT_SYSCALL, 1000, 1000);
+	CHECK_INT(found->gaps.count, 1);
+	cause = NULL;
+	for (size_t i = 0; i < found->gaps.items[0].cause_count; i++)
+		if (found->gaps.items[0].causes[i].spending == GT_SPENT_OFF_CPU)
+			cause = &found->gaps.items[0].causes[i];
+	CHECK(cause);
+	CHECK_INT(cause->thread, 100);
+	CHECK_INT(cause->waker, 4712);
+	CHECK_STR(cause->waker_name, "worker");
+	CHECK_STR(cause->syscall, "futex");
+	CHECK_INT(cause->end - cause->start, 41000);
+}
+
+TEST("where the waker uses the API, too, the path continues with what it did")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 1600, zero + 1900);
+	wait_until(0x11, zero + 4000);
+	stream.thread = 101;
+	stream.now = zero + 10000;
+	stream.duration = 20000;
+	call_with("cudaGetLastError", NULL, 0, 0); /* from 11000 to 31000 */
+	stream.duration = 1000;
+	stream.thread = 100;
+	feed_off_cpu(100, zero + 5000, zero + 40000, 101);
+	stream.now = zero + 40000;
+	launch_kernel(0x11, zero + 41600, zero + 45000);
+	wait_until(0x11, zero + 46000);
+	finish_breakdown();
+	expect_spent(GT_SPENT_API, 20000, 20000);
+	expect_spent(GT_SPENT_OFF_CPU, 0, 0);
+	CHECK_INT(found->gaps.items[0].spent[GT_SPENT_API], 20000);
+}
+
+TEST("times of a clock that is not the host's leave the path to the calls")
+{
+	start_breakdown();
+	launch_kernel(0x11, 1000, 4000);
+	launch_kernel(0x11, 4000, 9000);
+	synchronize_stream(0x11);
+	finish_breakdown();
+	CHECK(found->host_only);
+	CHECK_INT(found->contradicted, 2);
+	expect_spent(GT_SPENT_KERNEL, 0, 0);
+	CHECK_INT(found->spent[GT_SPENT_LAUNCH], 2000);
+	CHECK_INT(found->gpu_busy, 8000);
+	CHECK_INT(found->gpu_idle, 0);
+}
+
+TEST("operations that one wait proves and nothing distinguishes are mixed work")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11); /* from 1000 to 2000 */
+	launch(KERNEL, 1, 64, 0x11, 0);
+	wait_until(0x11, zero + 20000);
+	finish_breakdown();
+	expect_spent(GT_SPENT_WORK, 17000, 0); /* from the last submission on */
+	expect_spent(GT_SPENT_KERNEL, 0, 0);
+	CHECK_INT(found->busy.items[0].basis, GT_TIMES_ESTIMATED);
+}
+
+TEST("a session longer than what is collected is attributed in parts")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	for (unsigned i = 0; i < 600000; i++) {
+		uint64_t now = stream.now;
+
+		launch_kernel(0x11, now + 2000, now + 3000);
+		synchronize_stream(0x11); /* from 3000 to 4000 */
+	}
+	finish_breakdown();
+	CHECK_INT(found->wall, stream.now - zero);
+	CHECK_INT(found->operations, 600000);
+	CHECK_INT(found->gpu_busy, 600000ULL * 1000);
+	CHECK_INT(found->gpu_idle, 599999ULL * 3000);
+	expect_spent(GT_SPENT_LAUNCH, 600000ULL * 1000, 600000ULL * 1000);
+	CHECK_INT(found->gaps.count, 4);
+}
+
+TEST("advice has evidence, and none is given without")
+{
+	gt_auto_strbuf evidence = GT_STRBUF_INIT;
+
+	start_breakdown();
+	for (unsigned i = 0; i < 32; i++) {
+		uint64_t now = stream.now;
+
+		launch_kernel(0x11, now + 2000, now + 3000);
+		synchronize_stream(0x11);
+	}
+	finish_breakdown();
+	CHECK(gt_advice_evidence(GT_ADVICE_avoid_waits, found, &evidence));
+	CHECK_STR(gt_strbuf_string(&evidence),
+		  "32 waits for 32 operations; between operations the GPU was idle for 93.0 µs "
+		  "(74 %) of its time.");
+	CHECK(!gt_advice_evidence(GT_ADVICE_pin_memory, found, &evidence));
+	CHECK(!gt_advice_evidence(GT_ADVICE_overlap_copies, found, &evidence));
+}
+
+TEST("an operation is explained by the path to its end")
+{
+	const struct gt_idle_gap *explained;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 2);
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + 5000);
+	launch_kernel(0x11, zero + 5000, zero + 7000);
+	wait_until(0x11, zero + 8000);
+	finish_breakdown();
+	explained = gt_breakdown_explained(breakdown);
+	CHECK(explained);
+	CHECK_INT(explained->next, 2);
+	CHECK_INT(explained->end, zero + 7000);
+	CHECK_INT(explained->causes[0].spending, GT_SPENT_KERNEL);
+	CHECK_INT(explained->causes[0].start, zero + 2000);
+	CHECK_INT(explained->causes[0].count, 2);
+}
+
+TEST("all that a breakdown keeps is released")
+{
+	gt_breakdown_free(breakdown);
+	breakdown = NULL;
+	gt_timeline_free(timeline);
+	gt_names_free(stream.names);
+	stream.names = NULL;
+}
+
+TEST_MAIN
