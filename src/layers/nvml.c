@@ -36,6 +36,12 @@ static const struct gt_layer_kind kinds[] = {
 		.field_count = gt_countof(fields),
 		.has_unknown = true,
 	},
+	{
+		.kind = GT_EVENT_gpu_nvlink,
+		.source = "nvml",
+		.name = "nvlink_sample",
+		.has_unknown = true,
+	},
 };
 
 const struct gt_layer_kinds gt_layer_nvml = {kinds, gt_countof(kinds)};

@@ -21,7 +21,7 @@ setup() {
 			.ecc_corrected == 5 and .ecc_uncorrected == 0 and
 			.pcie_sent == 3000000 and .pcie_received == 7000000)' out.json
 	[ "$output" = true ]
-	run -0 jq -s '(map(select(.name == "gpu_sample")) | length) as $count |
+	run -0 jq -s '(map(select(.source == "nvml" and .name)) | length) as $count |
 		map(select(.schema == "gputap.totals.1" and .source == "nvml"))[0].recorded == $count' out.json
 	[ "$output" = true ]
 }
@@ -38,11 +38,30 @@ setup() {
 	grep -q 'throttle=power cap|hardware thermal .* power=312500 temperature=61' <<<"$output"
 }
 
+@test "NVLink traffic is what was sent and received since the sample before, errors are totals" {
+	gputap trace -e nvml --json -o out.json --duration 2.5
+	expect_status 0
+	run -0 jq -s 'map(select(.name == "nvlink_sample")) | length >= 2 and
+		all(.gpu == 0 and .links == 18 and .crc_flit_errors == 3 and .crc_data_errors == null and
+			.replays == 5000000000 and .recoveries == 0 and .model == "Large GPU") and
+		(.[0] | .sent == null and .received == null and .duration == 0) and
+		(.[1:] | all(.sent == 1048576 and .received == 2097152 and .duration > 0)) and
+		([range(1; length) as $i | .[$i].time - (.[$i - 1] | .time + .duration)] | all(. == 0))' out.json
+	[ "$output" = true ]
+	run -0 jq -s 'map(select(.source == "nvml" and .name)) | length as $count |
+		map(select(.name == "nvlink_sample")) | length as $links | $count > $links' out.json
+	[ "$output" = true ]
+	gputap trace -e nvml --duration 0.5
+	grep -qE 'nvlink_sample +\[NVML\] +crc_flit_errors=3 replays=5000000000 recoveries=0 gpu=0 links=18 model=Large GPU$' <<<"$output"
+}
+
 @test "stat shows events, their rates and the processes of a source without a summary of its own" {
 	gputap stat -e nvml --json -o stat.json --duration 0.5
 	expect_status 0
 	run -0 jq -e '.totals[0].recorded as $recorded | .sources[0] |
-		.events == [{name: "gpu_sample", count: $recorded}] and
+		(.events | map(.name) | sort) == ["gpu_sample", "nvlink_sample"] and
+		(.events | map(.count) | add) == $recorded and
+		(.events | map(select(.name == "gpu_sample"))[0].count) == $recorded / 3 * 2 and
 		(.processes | map(.count)) == [$recorded]' stat.json
 }
 

@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,6 +33,32 @@ struct nvml_memory {
 	unsigned long long total, free, used;
 };
 
+/* nvmlFieldValue_t: a value that is asked for by its number. */
+struct nvml_field {
+	unsigned id;    /* NVML_FI_… */
+	unsigned scope; /* UINT_MAX: all links together */
+	long long timestamp, latency;
+	int type;   /* enum nvml_value_type */
+	int result; /* nvmlReturn_t */
+	union {
+		double number;
+		unsigned unsigned_int;
+		unsigned long unsigned_long;
+		unsigned long long unsigned_long_long;
+		unsigned short unsigned_short;
+	} value;
+};
+
+enum nvml_value_type {
+	NVML_TYPE_DOUBLE,
+	NVML_TYPE_UNSIGNED_INT,
+	NVML_TYPE_UNSIGNED_LONG,
+	NVML_TYPE_UNSIGNED_LONG_LONG,
+	NVML_TYPE_SIGNED_LONG_LONG,
+	NVML_TYPE_SIGNED_INT,
+	NVML_TYPE_UNSIGNED_SHORT,
+};
+
 /* NVML's functions that are used: name, parameters. All return 0 for success. */
 #define NVML_FUNCTIONS(FUNCTION)                                                                   \
 	FUNCTION(nvmlInit_v2, void)                                                                \
@@ -47,7 +74,8 @@ struct nvml_memory {
 	FUNCTION(nvmlDeviceGetCurrentClocksThrottleReasons, void *, unsigned long long *)          \
 	FUNCTION(nvmlDeviceGetTotalEccErrors, void *, int, int, unsigned long long *)              \
 	FUNCTION(nvmlDeviceGetPcieThroughput, void *, int, unsigned *)                             \
-	FUNCTION(nvmlDeviceGetPcieReplayCounter, void *, unsigned *)
+	FUNCTION(nvmlDeviceGetPcieReplayCounter, void *, unsigned *)                               \
+	FUNCTION(nvmlDeviceGetFieldValues, void *, int, struct nvml_field *)
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 enum { NVML_ECC_CORRECTED = 0, NVML_ECC_UNCORRECTED = 1 };
@@ -60,11 +88,18 @@ struct nvml_library {
 #undef FIELD_OF_FUNCTION
 };
 
+/* Counters of NVLink at the last sample: bytes; UNKNOWN before the first one. */
+struct nvml_traffic {
+	uint64_t sent, received;
+	uint64_t time; /* ns */
+};
+
 struct nvml_source {
 	const struct gt_host *host;
 	struct nvml_library library;
 	unsigned count;
 	void *gpus[MAX_GPUS];
+	struct nvml_traffic traffic[MAX_GPUS];
 	pthread_t thread;
 	bool started;
 	atomic_bool stop;
@@ -169,24 +204,139 @@ static void fill_sample(const struct nvml_library *library, void *gpu,
 	sample->pcie_replays = READ(nvmlDeviceGetPcieReplayCounter, unsigned, gpu);
 }
 
-static void take_sample(struct nvml_source *source, unsigned index)
+/* NULL: an event that there was no memory for. */
+static void push_sample(struct nvml_source *source, struct gt_event *sample)
+{
+	pthread_mutex_lock(&source->mutex);
+	gt_event_queue_push(&source->samples, sample);
+	pthread_mutex_unlock(&source->mutex);
+}
+
+static void take_sample(struct nvml_source *source, unsigned index, const char *name)
+{
+	struct gt_event_gpu_sample *sample =
+		(void *)gt_event_new(GT_EVENT_gpu_sample, name, strlen(name));
+
+	if (sample) {
+		sample->gpu = index;
+		fill_sample(&source->library, source->gpus[index], sample);
+		sample->head.time = gt_clock_monotonic();
+	}
+	push_sample(source, sample ? &sample->head : NULL);
+}
+
+/* ---- NVLink ------------------------------------------------------------------------------- */
+
+/* The fields that are read, in this order. */
+enum nvlink_field {
+	NVLINK_LINKS,
+	NVLINK_SENT, /* KiB since the driver was loaded */
+	NVLINK_RECEIVED,
+	NVLINK_CRC_FLIT,
+	NVLINK_CRC_DATA,
+	NVLINK_REPLAYS,
+	NVLINK_RECOVERIES,
+	NVLINK_FIELDS
+};
+
+static const unsigned nvlink_ids[NVLINK_FIELDS] = {
+	[NVLINK_LINKS] = 91,      /* NVML_FI_DEV_NVLINK_LINK_COUNT */
+	[NVLINK_SENT] = 138,      /* NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX */
+	[NVLINK_RECEIVED] = 139,  /* NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX */
+	[NVLINK_CRC_FLIT] = 38,   /* NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL */
+	[NVLINK_CRC_DATA] = 45,   /* NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL */
+	[NVLINK_REPLAYS] = 52,    /* NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL */
+	[NVLINK_RECOVERIES] = 59, /* NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL */
+};
+
+static uint64_t value_of(const struct nvml_field *field)
+{
+	if (field->result)
+		return UNKNOWN;
+	switch (field->type) {
+	case NVML_TYPE_DOUBLE:
+		return field->value.number >= 0 && field->value.number < 1e18
+			       ? (uint64_t)field->value.number
+			       : UNKNOWN;
+	case NVML_TYPE_UNSIGNED_INT:
+	case NVML_TYPE_SIGNED_INT:
+		return field->value.unsigned_int;
+	case NVML_TYPE_UNSIGNED_LONG:
+		return field->value.unsigned_long;
+	case NVML_TYPE_UNSIGNED_LONG_LONG:
+	case NVML_TYPE_SIGNED_LONG_LONG:
+		return field->value.unsigned_long_long;
+	case NVML_TYPE_UNSIGNED_SHORT:
+		return field->value.unsigned_short;
+	}
+	return UNKNOWN;
+}
+
+/* Whether the GPU has NVLink. */
+static bool read_nvlink(const struct nvml_library *library, void *gpu,
+			uint64_t ret_values[NVLINK_FIELDS])
+{
+	struct nvml_field fields[NVLINK_FIELDS] = {0};
+
+	if (!library->nvmlDeviceGetFieldValues)
+		return false;
+	for (unsigned i = 0; i < NVLINK_FIELDS; i++) {
+		fields[i].id = nvlink_ids[i];
+		fields[i].scope = i == NVLINK_SENT || i == NVLINK_RECEIVED ? UINT_MAX : 0;
+	}
+	if (library->nvmlDeviceGetFieldValues(gpu, NVLINK_FIELDS, fields))
+		return false;
+	for (unsigned i = 0; i < NVLINK_FIELDS; i++)
+		ret_values[i] = value_of(&fields[i]);
+	return ret_values[NVLINK_LINKS] != UNKNOWN && ret_values[NVLINK_LINKS];
+}
+
+/* What a counter has grown since the last sample; a counter that was reset is not known. */
+static uint64_t growth(uint64_t *before, uint64_t now)
+{
+	uint64_t grown =
+		*before == UNKNOWN || now == UNKNOWN || now < *before ? UNKNOWN : now - *before;
+
+	*before = now;
+	return grown;
+}
+
+static void take_nvlink_sample(struct nvml_source *source, unsigned index, const char *name)
+{
+	struct nvml_traffic *last = &source->traffic[index];
+	uint64_t values[NVLINK_FIELDS], now;
+	struct gt_event_gpu_nvlink *sample;
+
+	if (!read_nvlink(&source->library, source->gpus[index], values))
+		return;
+	now = gt_clock_monotonic();
+	sample = (void *)gt_event_new(GT_EVENT_gpu_nvlink, name, strlen(name));
+	if (sample) {
+		sample->head.time = now;
+		sample->duration = last->time ? now - last->time : 0;
+		sample->sent = growth(&last->sent, scale(values[NVLINK_SENT], 1024));
+		sample->received = growth(&last->received, scale(values[NVLINK_RECEIVED], 1024));
+		sample->crc_flit_errors = values[NVLINK_CRC_FLIT];
+		sample->crc_data_errors = values[NVLINK_CRC_DATA];
+		sample->replays = values[NVLINK_REPLAYS];
+		sample->recoveries = values[NVLINK_RECOVERIES];
+		sample->gpu = index;
+		sample->links = (uint32_t)values[NVLINK_LINKS];
+		last->time = now;
+	}
+	push_sample(source, sample ? &sample->head : NULL);
+}
+
+static void take_samples(struct nvml_source *source, unsigned index)
 {
 	const struct nvml_library *library = &source->library;
 	char name[96] = "";
-	struct gt_event_gpu_sample *sample;
 
 	if (library->nvmlDeviceGetName &&
 	    library->nvmlDeviceGetName(source->gpus[index], name, sizeof(name) - 1))
 		name[0] = '\0';
-	sample = (void *)gt_event_new(GT_EVENT_gpu_sample, name, strlen(name));
-	if (sample) {
-		sample->gpu = index;
-		fill_sample(library, source->gpus[index], sample);
-		sample->head.time = gt_clock_monotonic();
-	}
-	pthread_mutex_lock(&source->mutex);
-	gt_event_queue_push(&source->samples, sample ? &sample->head : NULL);
-	pthread_mutex_unlock(&source->mutex);
+	take_sample(source, index, name);
+	take_nvlink_sample(source, index, name);
 }
 
 static void *sample_until_stopped(void *opaque)
@@ -202,7 +352,7 @@ static void *sample_until_stopped(void *opaque)
 		}
 		next += PERIOD_NS;
 		for (unsigned i = 0; i < source->count; i++)
-			take_sample(source, i);
+			take_samples(source, i);
 		eventfd_write(source->ready, 1);
 	}
 	return NULL;
@@ -263,6 +413,8 @@ static struct nvml_source *new_source(const struct gt_host *host)
 		return NULL;
 	source->host = host;
 	source->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	for (unsigned i = 0; i < MAX_GPUS; i++)
+		source->traffic[i] = (struct nvml_traffic){UNKNOWN, UNKNOWN, 0};
 	pthread_mutex_init(&source->mutex, NULL);
 	return source;
 }
@@ -332,9 +484,8 @@ static void nvml_count(void *opaque, struct gt_counts *counts)
 
 const struct gt_source gt_source_nvml = {
 	.name = "nvml",
-	.summary =
-		"utilization, memory, clocks, power, ECC errors and PCIe traffic of NVIDIA GPUs, "
-		"once a second",
+	.summary = "utilization, memory, clocks, power, errors, PCIe and NVLink traffic of NVIDIA "
+		   "GPUs, once a second",
 	.needs = LIBRARY ", which comes with NVIDIA's driver",
 	.check = nvml_check,
 	.open = nvml_open,
