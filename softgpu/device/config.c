@@ -99,6 +99,7 @@ int sg_config_read(struct sg_config *ret_config, struct gt_diag *diag)
 		.arch = 90,
 		.log = get_variable("SOFTGPU_LOG"),
 		.reject = get_variable("SOFTGPU_REJECT"),
+		.reports = get_variable("SOFTGPU_REPORTS"),
 		.verbose =
 			get_variable("SOFTGPU_VERBOSE") && strcmp(getenv("SOFTGPU_VERBOSE"), "0"),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lines on stderr for users who ask why something failed (SOFTGPU_VERBOSE). */
+/* Lines for users who ask why something failed (report_line.h). */
 #pragma once
 
 #include "base/diag.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/errors.h"
+#include "report_line.h"
 #include "runtime/runtime.h"
 
 enum { DRIVER_API = 13000 };
@@ -150,10 +151,10 @@ int sg_finish_unsupported(const char *function);
 int sg_finish_unsupported(const char *function)
 {
 	const char *verbose = getenv("SOFTGPU_VERBOSE");
+	char line[160];
 
-	if (verbose && strcmp(verbose, "0") != 0)
-		fprintf(stderr, "softgpu: cudaErrorNotSupported (801): %s is not supported\n",
-			function);
+	snprintf(line, sizeof(line), "cudaErrorNotSupported (801): %s is not supported", function);
+	sg_report_line(verbose && strcmp(verbose, "0") != 0, getenv("SOFTGPU_REPORTS"), line);
 	return (int)sg_finish(cudaErrorNotSupported);
 }
 

@@ -14,6 +14,7 @@ void gt_environment_free(struct gt_environment *environment)
 		free(*entry);
 	free(environment->variables);
 	free(environment->remark);
+	gt_soft_reports_close(environment->reports);
 	*environment = (struct gt_environment){0};
 }
 
@@ -106,7 +107,12 @@ static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, str
 			       ? "using the software GPU: its times say nothing about real GPUs"
 			       : "no NVIDIA driver found, using the software GPU: its times say "
 				 "nothing about real GPUs");
-	return gt_environment_prepend(environment, "LD_LIBRARY_PATH", ':', directory);
+	environment->reports = gt_soft_reports_open();
+	if (environment->reports)
+		error = gt_environment_set(environment, "SOFTGPU_REPORTS",
+					   gt_soft_reports_name(environment->reports));
+	return error ? error
+		     : gt_environment_prepend(environment, "LD_LIBRARY_PATH", ':', directory);
 }
 
 static int give_gpu(enum gt_gpu gpu, const struct gt_command *command,

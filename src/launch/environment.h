@@ -5,11 +5,13 @@
 #include "base/diag.h"
 #include "elf/loader.h"
 #include "launch/gpu.h"
+#include "launch/soft_reports.h"
 
 struct gt_environment {
-	char **variables; /*   "NAME=value" …, ended by NULL; owned */
-	bool soft_gpu;    /* the command gets the software GPU */
-	char *remark;     /* a message to the user about the chosen GPU; NULL: none */
+	char **variables;                /*   "NAME=value" …, ended by NULL; owned */
+	bool soft_gpu;                   /* the command gets the software GPU */
+	struct gt_soft_reports *reports; /* of the software GPU; NULL: none */
+	char *remark; /* a message to the user about the chosen GPU; NULL: none */
 };
 
 /*

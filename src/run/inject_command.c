@@ -59,7 +59,7 @@ static int attach_host_programs(const struct gt_inject_command *command,
 /* Create the process of the command, which waits, and attach the host programs. */
 static int make_command(struct gt_inject *inject, const struct gt_inject_command *command,
 			void (*remark)(const char *text), struct gt_child *ret_child,
-			int *ret_status, struct gt_diag *diag)
+			struct gt_soft_reports **ret_reports, int *ret_status, struct gt_diag *diag)
 {
 	struct gt_environment environment = {0};
 	gt_auto_command found = {0};
@@ -78,6 +78,8 @@ static int make_command(struct gt_inject *inject, const struct gt_inject_command
 				      ret_child, diag);
 	if (!error)
 		error = attach_host_programs(command, &found, &environment, ret_child, diag);
+	if (!error)
+		*ret_reports = gt_take(environment.reports);
 	gt_environment_free(&environment);
 	return error;
 }
@@ -125,9 +127,19 @@ static void pass_signals(struct passed_signals *passed, const struct gt_inject_c
 	passed->remark(text);
 }
 
+static void print_reports(struct gt_soft_reports *reports, void (*remark)(const char *text))
+{
+	char line[GT_SOFT_REPORT_SIZE], text[GT_SOFT_REPORT_SIZE + 32];
+
+	while (gt_soft_reports_next(reports, line)) {
+		snprintf(text, sizeof(text), "the software GPU: %s", line);
+		remark(text);
+	}
+}
+
 static int serve(struct gt_inject *inject, const struct gt_inject_command *command,
-		 const struct gt_child *child, struct passed_signals *signals, int *ret_status,
-		 struct gt_diag *diag)
+		 const struct gt_child *child, struct passed_signals *signals,
+		 struct gt_soft_reports *reports, int *ret_status, struct gt_diag *diag)
 {
 	gt_autoclose int timer = start_timer(command->interval_ns);
 	struct pollfd ready[] = {
@@ -148,6 +160,7 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 			pass_signals(signals, command, child);
 		error = ended ? gt_inject_finish(inject, diag) : gt_inject_poll(inject, diag);
 		command->idle(command->context);
+		print_reports(reports, signals->remark);
 		if (timer >= 0 && read(timer, &expirations, sizeof(expirations)) > 0)
 			command->tick(command->context);
 	}
@@ -159,7 +172,8 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 {
 	struct passed_signals signals = {.signals = GT_SIGNALS_NONE, .remark = remark};
 	struct gt_child child = GT_CHILD_NONE;
-	int error = make_command(inject, command, remark, &child, ret_status, diag);
+	gt_auto(soft_reports) struct gt_soft_reports *reports = NULL;
+	int error = make_command(inject, command, remark, &child, &reports, ret_status, diag);
 
 	if (!error)
 		error = gt_signals_take(&signals.signals, true, diag);
@@ -172,7 +186,7 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 		waitpid(child.pid, NULL, 0);
 		*ret_status = GT_SHELL_NOT_EXECUTED;
 	} else {
-		error = serve(inject, command, &child, &signals, ret_status, diag);
+		error = serve(inject, command, &child, &signals, reports, ret_status, diag);
 	}
 	gt_signals_release(&signals.signals);
 	if (command->host_programs)

@@ -101,6 +101,14 @@ int gt_session_command_start(struct gt_session_command *command,
 	return error;
 }
 
+void gt_session_command_report(struct gt_session_command *command, struct gt_event_queue *events)
+{
+	char line[GT_SOFT_REPORT_SIZE];
+
+	while (gt_soft_reports_next(command->environment.reports, line))
+		gt_event_queue_note(events, "the software GPU: %s", line);
+}
+
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events)
 {
 	int status;

@@ -31,6 +31,8 @@ struct gt_session_command {
 int gt_session_command_start(struct gt_session_command *command,
 			     const struct gt_trace_options *options, bool hold,
 			     struct gt_event_queue *events, struct gt_diag *diag);
+/* Note what the software GPU reports: why modules do not load, what it does not support, faults. */
+void gt_session_command_report(struct gt_session_command *command, struct gt_event_queue *events);
 /* Collect the exit status if the command has ended; notes a signal that ended it. */
 void gt_session_command_reap(struct gt_session_command *command, struct gt_event_queue *events);
 /*

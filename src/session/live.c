@@ -480,6 +480,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);
 		poll_companion(live, false);
+		gt_session_command_report(&live->command, live->host.events);
 		more = read_ring(live);
 		if (interval && gt_clock_monotonic() >= next) {
 			emit_totals(live);
@@ -500,6 +501,7 @@ static void finish(struct gt_live *live)
 	struct gt_counts counts;
 
 	poll_companion(live, true);
+	gt_session_command_report(&live->command, live->host.events);
 	gt_opened_detach(&live->sources);
 	/* Before the notes of the sources about the whole session. */
 	gt_event_reader_finish(live->reader, take_record, live);

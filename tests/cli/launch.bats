@@ -231,3 +231,60 @@ expect_forms() {
 	output=$(grep '^{' <<<"$output")
 	expect_json 'map(select(.schema == "gputap.call.1")) | length == 10 and all(.device == 0)'
 }
+
+# failing: a program whose module does not load, and that calls a function that the software GPU
+# does not have, a number of times.
+failing() {
+	need_command gcc
+	cat >"$BATS_TEST_TMPDIR/failing.c" <<-'END'
+		#include <cuda.h>
+		CUresult cuTensorMapEncodeTiled(void);
+		int main(void) {
+			CUdevice device; CUcontext context; CUmodule module; int wrong = cuInit(0);
+			wrong |= cuDeviceGet(&device, 0);
+			wrong |= cuDevicePrimaryCtxRetain(&context, device);
+			wrong |= cuCtxSetCurrent(context);
+			for (int i = 0; i < 3; i++) {
+				wrong |= cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n.address_size 64\n"
+					".entry step()\n{\n\twgmma.fence.sync.aligned;\n}\n") ^ 218;
+				wrong |= cuTensorMapEncodeTiled() ^ 801;
+			}
+			return wrong;
+		}
+	END
+	gcc -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/failing" "$BATS_TEST_TMPDIR/failing.c" \
+		-L "$softgpu" -l:libcuda.so.1
+}
+
+# expect_reasons COMMAND…: gputap reports once why the calls failed, and nothing else changes.
+expect_reasons() {
+	gputap "$@" -- "$BATS_TEST_TMPDIR/failing"
+	expect_status 0
+	[ "$(grep -c "^gputap: the software GPU: CUDA_ERROR_INVALID_PTX (218): .*line 6: opcode 'wgmma' in function 'step' is not supported by the software device" <<<"$stderr")" = 1 ] ||
+		fail 'the reason of the rejected module is missing'
+	[ "$(grep -c '^gputap: the software GPU: CUDA_ERROR_NOT_SUPPORTED (801): cuTensorMapEncodeTiled is not supported$' <<<"$stderr")" = 1 ] ||
+		fail 'the unsupported function is missing'
+}
+
+@test "what the software GPU rejects is reported with its reason: function, opcode and line" {
+	failing
+	expect_reasons trace --gpu soft
+	expect_reasons trace --gpu soft -c
+	expect_reasons run --gpu soft "$build/programs/cudacounter.bpf.o"
+	expect_reasons trace --gpu soft --inject "$build/programs/cudacounter.bpf.o"
+	gputap trace --gpu soft --json -o "$BATS_TEST_TMPDIR/out.json" -- "$BATS_TEST_TMPDIR/failing"
+	expect_error_line "^gputap: the software GPU: CUDA_ERROR_INVALID_PTX"
+}
+
+@test "a program that has machine code alone is reported with the options that help" {
+	need_command nvcc
+	cat >"$BATS_TEST_TMPDIR/sass.cu" <<-'END'
+		__global__ void k(int *p) { *p = 1; }
+		int main(void) { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return cudaDeviceSynchronize(); }
+	END
+	nvcc -cudart shared -gencode arch=compute_90,code=sm_90 -o "$BATS_TEST_TMPDIR/sass" "$BATS_TEST_TMPDIR/sass.cu"
+	gputap trace --gpu soft -- "$BATS_TEST_TMPDIR/sass"
+	expect_error_line '^gputap: the software GPU: CUDA_ERROR_NO_BINARY_FOR_GPU \(209\): only SASS for sm_90, no PTX: build with -gencode arch=compute_90,code=compute_90, or with -lineinfo$'
+	gputap run --gpu soft "$build/programs/cudacounter.bpf.o" -- "$BATS_TEST_TMPDIR/sass"
+	expect_error_line '^gputap: the software GPU: CUDA_ERROR_NO_BINARY_FOR_GPU \(209\): only SASS for sm_90, '
+}
