@@ -52,7 +52,9 @@ struct gt_export_format {
 /* All formats, in the order of lists: FORMAT(identifier). */
 #define GT_EXPORT_FORMATS(FORMAT)                                                                  \
 	FORMAT(jsonl)                                                                              \
-	FORMAT(csv)
+	FORMAT(csv)                                                                                \
+	FORMAT(chrome)                                                                             \
+	FORMAT(perfetto)
 
 #define GT_EXPORT_FORMAT(identifier) extern const struct gt_export_format gt_export_##identifier;
 GT_EXPORT_FORMATS(GT_EXPORT_FORMAT)

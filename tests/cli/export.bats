@@ -93,3 +93,82 @@ export_capture() {
 	export_capture jsonl run.gtap
 	jq -e . out.jsonl >/dev/null
 }
+
+# Runs Debian's Python, which has its protobuf module.
+read_perfetto() {
+	run -0 /usr/bin/python3 "$readers/perfetto" "$root/tests/data/export/perfetto.proto" "$@"
+}
+
+@test "a Perfetto trace has tracks of threads, streams, rings and counters, with complete flows" {
+	"$synthetic" run.gtap 500
+	export_capture perfetto run.gtap
+	read_perfetto out.perfetto
+	expect_output_line '^flows: 3000$'
+	expect_output_line "^track 'train 4711': 3245 slices, 0 values$"
+	expect_output_line "^track 'train 4712': 3251 slices, 0 values$"
+	expect_output_line "^track 'train/GPU 0/stream 0x555500080010': 1500 slices, 0 values$"
+	expect_output_line "^  gpu 'vectoradd\\(float const\\*, float const\\*, float\\*, int\\)': 1000$"
+	expect_output_line "^track 'train/GPU 0/queue depth of stream 0x555500080000': 0 slices, 3000 values$"
+	expect_output_line "^track 'train/GPU 0/copied bytes/s of stream 0x555500080000': 0 slices, 1000 values$"
+	expect_output_line "^track 'train/memory allocated of GPU 0': 0 slices, 1000 values$"
+	expect_output_line "^track 'ring gfx of 0000:01:00.0': 495 slices, 0 values$"
+	expect_output_line "^track 'system/memory used of GPU 0': 0 slices, 5 values$"
+	expect_output_line "^  from 0 to 6, last 0$"
+}
+
+@test "a slice of a Perfetto trace has the call's arguments and caller, or the operation's times" {
+	"$synthetic" run.gtap 1
+	export_capture perfetto run.gtap
+	read_perfetto out.perfetto cudaMalloc
+	expect_output_line "'start': 1000000600, .*'arguments': 'devPtr=0x7f0c20000000, size=4096', 'bytes': 4096, 'caller': 'step\\(int\\) \\(train.cu:12\\)'} until 1000002600$"
+	read_perfetto out.perfetto H2D
+	expect_output_line "'operation': 'H2D', 'basis': 'measured', 'bytes': 4096, 'error': 200, 'submitted': 1000002800, 'queued': 8906, 'waited_tid': 4711, .*until 1000012606$"
+}
+
+@test "the end of a Perfetto trace has the losses of the capture" {
+	"$synthetic" run.gtap 1
+	export_capture perfetto run.gtap
+	read_perfetto out.perfetto 'end of the capture'
+	expect_output_line "'incomplete': 1, 'made': 13, 'complete': 10, 'unfinished': 0, 'lost': 3"
+}
+
+@test "a Chrome trace has the slices, flows and counters of the capture" {
+	"$synthetic" run.gtap 10
+	export_capture chrome run.gtap
+	jq -e '.traceEvents | [
+		([.[] | select(.ph == "X" and .cat == "cudart")] | length) == 100,
+		([.[] | select(.ph == "X" and .cat == "gpu")] | length) == 60,
+		([.[] | select(.ph == "s") | .id] | sort) == ([.[] | select(.ph == "f") | .id] | sort),
+		([.[] | select(.ph == "s")] | length) == 60,
+		(map(select(.ph == "C")) | any(.name == "memory allocated of GPU 0")),
+		(map(select(.ph == "M")) | any(.name == "process_name" and .args.name == "train")),
+		(map(select(.ph == "M")) | any(.name == "thread_name" and .args.name == "GPU 0 stream 0x555500080000"))
+	] | all' out.chrome
+	jq -e '.otherData | .lost == 3 and .made == 103 and .incomplete' out.chrome
+	# Each end of a flow lies in a slice of its track.
+	jq -e '.traceEvents as $all | [$all[] | select(.ph == "s" or .ph == "f")] | all(. as $flow |
+		$all | any(.ph == "X" and .tid == $flow.tid and .ts == $flow.ts))' out.chrome
+}
+
+@test "hostile names are valid in traces" {
+	"$synthetic" run.gtap 3 hostile
+	export_capture perfetto run.gtap
+	read_perfetto out.perfetto
+	expect_output_line '^flows: 18$'
+	export_capture chrome run.gtap
+	jq -e '[.traceEvents[] | select(.cat == "gpu")] | length == 18' out.chrome
+}
+
+@test "every example's capture is exported to a Perfetto trace that is complete" {
+	local example
+	need_probes
+	for example in bench failures leak matmul pipeline reduce streams transpose uneven vectoradd; do
+		"$build/gputap" trace --gpu soft -e cuda,sched,syscall -o "$example.gtap" -- \
+			"$examples/$example" >/dev/null 2>&1 || true
+		[ -s "$example.gtap" ] || fail "$example was not recorded"
+		gputap export --format perfetto "$example.gtap"
+		expect_status 0
+		read_perfetto "$example.pftrace"
+		expect_output_line "track '$example [0-9]+'"
+	done
+}

@@ -54,10 +54,12 @@ const char *gt_gpu_operation_name(enum gt_gpu_operation operation)
 	return names[operation];
 }
 
-static int ignore_change(void *context, const struct gt_names *names,
-			 const struct gt_memory_change *change)
+static int pass_on_change(void *context, const struct gt_names *names,
+			  const struct gt_memory_change *change)
 {
-	return 0;
+	const struct gt_timeline_sink *sink = &((struct gt_timeline *)context)->sink;
+
+	return sink->memory ? sink->memory(sink->context, names, change) : 0;
 }
 
 struct gt_timeline *gt_timeline_new(const struct gt_timeline_sink *sink)
@@ -68,7 +70,7 @@ struct gt_timeline *gt_timeline_new(const struct gt_timeline_sink *sink)
 		return NULL;
 	timeline->sink = *sink;
 	timeline->operations = gt_operations_new();
-	timeline->memory = gt_memory_new(true, ignore_change, NULL);
+	timeline->memory = gt_memory_new(true, pass_on_change, timeline);
 	timeline->order = gt_order_new();
 	timeline->pending = pending_new(sink, &timeline->totals);
 	if (!timeline->operations || !timeline->memory || !timeline->order || !timeline->pending)

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "analysis/copy_traits.h"
+#include "analysis/memory.h"
 #include "analysis/operation.h"
 #include "base/clean.h"
 #include "event/event.h"
@@ -138,6 +139,9 @@ struct gt_timeline_sink {
 		    const struct gt_host_interval *interval);
 	int (*gpu)(void *context, const struct gt_names *names,
 		   const struct gt_gpu_interval *interval);
+	/* A change of what is allocated (analysis/memory.h). */
+	int (*memory)(void *context, const struct gt_names *names,
+		      const struct gt_memory_change *change);
 	void *context;
 };
 
