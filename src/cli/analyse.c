@@ -237,8 +237,22 @@ static void choose_report(const struct gt_analysis_command *row, struct analysis
 	analyse->how.top = given->top;
 	analyse->how.max_copies = given->max_copies;
 	analyse->how.gap = given->gap;
+	analyse->how.chains = given->chains;
 	analyse->how.captured = given->target.trace.from;
 	analyse->how.verbose = given->target.trace.verbose;
+}
+
+/* The sources of chains, unless others were chosen. */
+static int add_chain_sources(struct gt_trace_options *trace)
+{
+	static const char *const names[] = {"cuda", "syscall", "drm", "fence"};
+	int error = 0;
+
+	if (trace->sources.words.count || trace->from)
+		return 0;
+	for (size_t i = 0; i < gt_countof(names) && !error; i++)
+		error = gt_strings_add(&trace->sources, names[i], strlen(names[i]));
+	return error;
 }
 
 static int run_report(const struct gt_analysis_command *row, struct analysis_run *analyse,
@@ -250,7 +264,12 @@ static int run_report(const struct gt_analysis_command *row, struct analysis_run
 	analyse->has_command = command;
 	given->target.trace.failures = row->failures;
 	/* Sums come at the end: reports before it need the calls. */
-	given->target.trace.sums = row->sums && !given->interval && !given->target.trace.from;
+	given->target.trace.sums =
+		row->sums && !given->interval && !given->chains && !given->target.trace.from;
+	if (given->chains && add_chain_sources(&given->target.trace)) {
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
 	return analyse_target(&row->command, analyse, command,
 			      row->stacks || analyse->how.by == GT_BY_STACK);
 }

@@ -12,6 +12,7 @@ struct gt_analyse_options {
 	uint64_t error_exitcode; /* 0: not given */
 	uint64_t gap;            /* of `why`; 0: not given */
 	bool idle;
+	bool chains; /* of stat */
 };
 
 /* clang-format off */

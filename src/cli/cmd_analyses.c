@@ -46,6 +46,10 @@ static const struct gt_option stat_options[] = {
 	 "summarize these sources (default: cuda); all: every one that "
 	 "works here",
 	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, target.trace.sources), NULL},
+	{0, "chains", NULL,
+	 "join jobs of the DRM scheduler with the calls that submitted them and the interrupts "
+	 "that completed them (without -e: cuda,syscall,drm,fence)",
+	 GT_OPTION_FLAG, offsetof(struct gt_analyse_options, chains), NULL},
 	GT_REPORT_OPTIONS,
 };
 
@@ -89,6 +93,7 @@ static const char *const stat_examples[] = {
 	"gputap stat -- ./train                   # calls by function",
 	"gputap stat -e cuda,sched -- ./train     # … and when its threads did not run",
 	"sudo gputap stat -e all --duration 10s   # the whole system, all layers",
+	"sudo gputap stat --chains -- ./render    # call, system call, job, interrupt",
 	NULL,
 };
 

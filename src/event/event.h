@@ -93,7 +93,8 @@ enum gt_fence_operation {
 	GT_FENCE_WAIT_START,
 };
 
-#define GT_FENCE_NAME_SIZE 32 /* bytes of each name in a fence's event */
+#define GT_FENCE_NAME_SIZE 32     /* bytes of each name in a fence's event */
+#define GT_INTERRUPT_NAME_SIZE 32 /* at most, of the handler in a fence's interrupt */
 
 /* struct gt_event_drm_job.operation */
 enum gt_drm_job_operation {

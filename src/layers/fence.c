@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Events of the source "fence". */
+#include <string.h>
+
 #include "base/text.h"
 #include "event/kinds.h"
 #include "layers/layers.h"
@@ -59,6 +61,21 @@ static void fence_json(struct gt_json *json, const struct gt_names *names,
 	gt_json_padded(json, "timeline", event, GT_FENCE_NAME_SIZE, GT_FENCE_NAME_SIZE);
 }
 
+static void interrupt_text(struct gt_strbuf *text, const struct gt_names *names,
+			   const struct gt_event *event)
+{
+	const struct gt_event_fence_interrupt *interrupt = (const void *)event;
+	size_t length;
+	const char *handler = gt_event_text(event, &length);
+	gt_autofree char *name = strndup(handler, length);
+
+	gt_put_fence_key(text, "fence", interrupt->context, interrupt->seqno);
+	gt_strbuf_printf(text, " irq=%u cpu=%u handler=", interrupt->irq, interrupt->cpu);
+	gt_put_printable(text, name ? name : "");
+	gt_strbuf_puts(text, " delay=");
+	gt_format_duration(text, interrupt->delay);
+}
+
 static void put_operation(struct gt_strbuf *text, const struct gt_names *names,
 			  const struct gt_event *event, uint64_t value)
 {
@@ -86,6 +103,12 @@ static const struct gt_layer_kind kinds[] = {
 		.name = "wait_end",
 		.text = wait_text,
 		.json = fence_json,
+	},
+	{
+		.kind = GT_EVENT_fence_interrupt,
+		.source = "fence",
+		.name = "interrupt",
+		.text = interrupt_text,
 	},
 };
 

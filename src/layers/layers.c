@@ -39,6 +39,37 @@ const char *gt_layer_event_name(const struct gt_layer_kind *row, const struct gt
 	return row->variant ? row->variant(event) : row->name;
 }
 
+bool gt_layer_is_in_thread(const struct gt_event *event)
+{
+	switch (event->kind) {
+	case GT_EVENT_syscall:
+	case GT_EVENT_syscall_entry:
+	case GT_EVENT_off_cpu:
+	case GT_EVENT_page_fault:
+	case GT_EVENT_fence_wait:
+	case GT_EVENT_pci_config:
+	case GT_EVENT_nvlink_call:
+		return true;
+	case GT_EVENT_nvidia_call: {
+		const struct gt_event_nvidia_call *call = (const void *)event;
+
+		return call->function != GT_NVIDIA_isr && call->function != GT_NVIDIA_isr_msix &&
+		       call->function != GT_NVIDIA_isr_bottom_half;
+	}
+	case GT_EVENT_fence: {
+		const struct gt_event_fence *fence = (const void *)event;
+
+		return fence->operation == GT_FENCE_INIT || fence->operation == GT_FENCE_WAIT_START;
+	}
+	case GT_EVENT_drm_job:
+		return ((const struct gt_event_drm_job *)event)->operation == GT_DRM_QUEUE;
+	case GT_EVENT_vblank:
+		return ((const struct gt_event_vblank *)event)->operation == GT_VBLANK_QUEUED;
+	default:
+		return false;
+	}
+}
+
 /* A field's value; fields are not aligned to more than their size. */
 static uint64_t read_field(const void *at, const struct gt_event_field *field)
 {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,8 @@ const char *gt_layer_event_name(const struct gt_layer_kind *row, const struct gt
 /* Add the details of a text line. `event` is a checked record of this kind. */
 void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 		     const struct gt_names *names, const struct gt_event *event);
+/* Whether an event happened in the thread that it has, not later or elsewhere because of it. */
+bool gt_layer_is_in_thread(const struct gt_event *event);
 /*
  * Add the members of an object, beginning with "schema": "gputap.event.1". "time" is that of the
  * beginning where the event has a duration.

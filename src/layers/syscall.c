@@ -11,9 +11,9 @@ static const char *call_name(const struct gt_event *event)
 	return name ? name : "syscall";
 }
 
-/* (arguments) = result, as strace has it after the name. */
-static void put_call(struct gt_strbuf *text, const struct gt_names *names,
-		     const struct gt_event *event)
+/* (arguments <unfinished ...> */
+static void put_entry(struct gt_strbuf *text, const struct gt_names *names,
+		      const struct gt_event *event)
 {
 	const struct gt_event_syscall *call = (const void *)event;
 
@@ -21,10 +21,23 @@ static void put_call(struct gt_strbuf *text, const struct gt_names *names,
 		gt_syscall_put_name(text, call);
 	gt_strbuf_putc(text, '(');
 	gt_syscall_put_arguments(text, call);
+	gt_strbuf_puts(text, " <unfinished ...>");
+}
+
+/* (arguments) = result, as strace has it after the name. */
+static void put_call(struct gt_strbuf *text, const struct gt_names *names,
+		     const struct gt_event *event)
+{
+	const struct gt_event_syscall *call = (const void *)event;
+
 	if (call->state & GT_SYSCALL_UNFINISHED) {
-		gt_strbuf_puts(text, " <unfinished ...>");
+		put_entry(text, names, event);
 		return;
 	}
+	if (!gt_syscall_name(call->machine, call->number))
+		gt_syscall_put_name(text, call);
+	gt_strbuf_putc(text, '(');
+	gt_syscall_put_arguments(text, call);
 	gt_strbuf_puts(text, ") = ");
 	gt_syscall_put_result(text, call);
 }
@@ -67,6 +80,12 @@ static const struct gt_layer_kind kinds[] = {
 		.error = call_error,
 		.text = put_call,
 		.json = json_call,
+	},
+	{
+		.kind = GT_EVENT_syscall_entry,
+		.source = "syscall",
+		.variant = call_name,
+		.text = put_entry,
 	},
 };
 

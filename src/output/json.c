@@ -6,6 +6,7 @@
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "layers/layers.h"
+#include "output/job_chain.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
@@ -13,7 +14,33 @@ struct json_output {
 	struct gt_sink sink;
 	struct gt_demangler *demangler;
 	struct gt_strbuf result; /* of one call: its memory is used again */
+	struct gt_job_chains *chains;
+	const struct gt_names *names; /* as of the last event; NULL: there was none */
 };
+
+/* A job and what submitted and completed it, once all of that is known. */
+static int put_chain(void *opaque, const struct gt_job_chain *chain)
+{
+	struct json_output *output = opaque;
+	struct gt_json json = GT_JSON_INIT(&output->sink.text);
+
+	gt_json_object_begin(&json, NULL);
+	gt_json_string(&json, "schema", "gputap.chain.1");
+	gt_json_job_chain(&json, output->names, chain);
+	gt_json_object_end(&json);
+	gt_strbuf_putc(&output->sink.text, '\n');
+	return 0;
+}
+
+static void output_free(struct json_output *output)
+{
+	if (!output)
+		return;
+	gt_job_chains_free(output->chains);
+	gt_demangler_free(output->demangler);
+	gt_strbuf_free(&output->result);
+	free(output);
+}
 
 static int json_open(const struct gt_output_options *options, void **ret_state,
 		     struct gt_diag *diag)
@@ -21,16 +48,17 @@ static int json_open(const struct gt_output_options *options, void **ret_state,
 	struct json_output *output = calloc(1, sizeof(*output));
 	int error;
 
-	if (output)
+	if (output) {
 		output->demangler = gt_demangler_new();
-	if (!output || !output->demangler) {
-		free(output);
+		output->chains = gt_job_chains_new(put_chain, output);
+	}
+	if (!output || !output->demangler || !output->chains) {
+		output_free(output);
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
 	}
 	error = gt_sink_open(&output->sink, options, diag);
 	if (error) {
-		gt_demangler_free(output->demangler);
-		free(output);
+		output_free(output);
 		return error;
 	}
 	*ret_state = output;
@@ -244,7 +272,14 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
 	struct json_output *output = opaque;
 	struct gt_json json = GT_JSON_INIT(&output->sink.text);
+	int error;
 
+	output->names = names;
+	/* The account is the last event of a session. */
+	error = event->kind == GT_EVENT_account ? gt_job_chains_finish(output->chains)
+						: gt_job_chains_take(output->chains, event);
+	if (error)
+		return error;
 	switch (event->kind) {
 	case GT_EVENT_call:
 		gt_json_object_begin(&json, NULL);
@@ -300,15 +335,13 @@ static int json_close(void *opaque, struct gt_diag *diag)
 	struct json_output *output = opaque;
 	int error = gt_sink_close(&output->sink, diag);
 
-	gt_demangler_free(output->demangler);
-	gt_strbuf_free(&output->result);
-	free(output);
+	output_free(output);
 	return error;
 }
 
 const struct gt_output gt_output_json = {
 	.name = "json",
-	.help = "one JSON object per line: calls, records of GPU programs, processes, totals",
+	.help = "one JSON object per line: calls, events, chains, records, processes, totals",
 	.open = json_open,
 	.event = json_event,
 	.flush = json_flush,

@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/job_chains.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "layers/layers.h"
 #include "output/columns.h"
+#include "output/held.h"
 #include "output/launch.h"
+#include "output/open_calls.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
@@ -25,15 +29,27 @@ struct lines_output {
 	struct gt_sink sink;
 	struct gt_columns columns;
 	struct gt_demangler *demangler;
+	struct gt_held_calls held; /* system calls */
+	struct gt_open_calls open_calls;
+	struct gt_job_chains *chains;     /* which call submitted a job */
+	const struct gt_names *names; /* as of the last event; NULL: there was none */
 };
 
 static void lines_free(struct lines_output *lines)
 {
 	if (!lines)
 		return;
+	gt_held_free(&lines->held);
+	gt_open_calls_free(&lines->open_calls);
+	gt_job_chains_free(lines->chains);
 	gt_demangler_free(lines->demangler);
 	gt_columns_free(&lines->columns);
 	free(lines);
+}
+
+static int ignore_chain(void *context, const struct gt_job_chain *chain)
+{
+	return 0;
 }
 
 static int lines_open(const struct gt_output_options *options, void **ret_state,
@@ -42,9 +58,12 @@ static int lines_open(const struct gt_output_options *options, void **ret_state,
 	struct lines_output *lines = calloc(1, sizeof(*lines));
 	int error;
 
-	if (lines)
+	if (lines) {
 		lines->demangler = gt_demangler_new();
-	if (!lines || !lines->demangler ||
+		lines->chains = gt_job_chains_new(ignore_chain, NULL);
+	}
+	if (!lines || !lines->demangler || !lines->chains ||
+	    (options->entries && gt_open_calls_init(&lines->open_calls)) ||
 	    gt_columns_init(&lines->columns, options->time, TITLES)) {
 		lines_free(lines);
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
@@ -199,31 +218,108 @@ static void put_record(struct lines_output *lines, const struct gt_names *names,
 	end_line(text);
 }
 
-/* An event of a layer source; the column TYPE has the source. */
-static void put_layer_event(struct lines_output *lines, const struct gt_names *names,
-			    const struct gt_event *event)
+/* The call that submitted the job that an event is about; nothing in the call itself. */
+static void put_submitter(struct lines_output *lines, const struct gt_names *names,
+			  const struct gt_event *event)
 {
-	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
-	struct gt_strbuf *text = &lines->sink.text;
+	const struct gt_job_chain *chain;
+	uint64_t context, seqno;
+
+	if (gt_layer_is_in_thread(event) || !gt_job_chain_key(event, &context, &seqno))
+		return;
+	chain = gt_job_chains_find(lines->chains, context, seqno);
+	if (!chain || !chain->outermost.start)
+		return;
+	gt_strbuf_puts(&lines->sink.text, " call=");
+	gt_put_printable(&lines->sink.text, gt_names_function(names, chain->outermost.function));
+}
+
+/* A line about an event of a layer source, up to its details; the column TYPE has the source. */
+static void begin_layer_line(struct lines_output *lines, const struct gt_names *names,
+			     const struct gt_layer_kind *row, const struct gt_event *event)
+{
 	char type[24];
 	size_t i;
 
-	if (!row)
-		return;
 	gt_columns_note_thread(&lines->columns, event);
 	snprintf(type, sizeof(type), "[%s]", row->source);
 	for (i = 0; type[i]; i++)
 		type[i] = (char)toupper((unsigned char)type[i]);
-	put_columns(lines, names, event, event->time, 0, gt_layer_event_name(row, event), type);
-	gt_strbuf_putc(text, ' ');
-	gt_layer_format(text, row, names, event);
-	end_line(text);
+	put_columns(lines, names, event, event->time,
+		    gt_open_calls_depth(&lines->open_calls, event), gt_layer_event_name(row, event),
+		    type);
+	gt_strbuf_putc(&lines->sink.text, ' ');
 }
 
-static int lines_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+static void put_layer_event(struct lines_output *lines, const struct gt_names *names,
+			    const struct gt_event *event)
+{
+	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
+
+	if (!row)
+		return;
+	begin_layer_line(lines, names, row, event);
+	gt_layer_format(&lines->sink.text, row, names, event);
+	put_submitter(lines, names, event);
+	end_line(&lines->sink.text);
+}
+
+/* A system call that has not returned. */
+static void put_unfinished(void *opaque, const struct gt_event *entry)
 {
 	struct lines_output *lines = opaque;
 
+	put_layer_event(lines, lines->names, entry);
+	/* Without memory for it, lines are not indented: nothing worse. */
+	gt_open_calls_take(&lines->open_calls, entry);
+}
+
+static void put_syscall(struct lines_output *lines, const struct gt_names *names,
+			const struct gt_event *event)
+{
+	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
+	bool is_resumed =
+		!gt_held_remove(&lines->held, event) &&
+		gt_open_calls_in_syscall(&lines->open_calls, event) &&
+		!(((const struct gt_event_syscall *)event)->state & GT_SYSCALL_UNFINISHED);
+
+	gt_held_release(&lines->held, event->time, put_unfinished, lines);
+	begin_layer_line(lines, names, row, event);
+	if (is_resumed)
+		gt_strbuf_puts(&lines->sink.text, "<... resumed> ");
+	gt_layer_format(&lines->sink.text, row, names, event);
+	end_line(&lines->sink.text);
+}
+
+/* Take an entry of a system call: its line is put when something happens before its return. */
+static int hold_syscall(struct lines_output *lines, const struct gt_event *entry)
+{
+	if (!lines->options.returns)
+		return 0;
+	gt_held_release(&lines->held, entry->time, put_unfinished, lines);
+	return gt_held_add(&lines->held, entry, put_unfinished, lines);
+}
+
+/* Whether an event may have a line, before which earlier system calls are shown. */
+static bool may_have_line(const struct lines_output *lines, const struct gt_event *event)
+{
+	switch (event->kind) {
+	case GT_EVENT_call:
+	case GT_EVENT_entry:
+	case GT_EVENT_cgroup:
+	case GT_EVENT_record:
+		return true;
+	case GT_EVENT_process:
+	case GT_EVENT_exit:
+		return lines->options.processes;
+	default:
+		return event->kind != GT_EVENT_syscall && gt_layer_kind(event->kind);
+	}
+}
+
+static void put_event(struct lines_output *lines, const struct gt_names *names,
+		      const struct gt_event *event)
+{
 	switch (event->kind) {
 	case GT_EVENT_call:
 	case GT_EVENT_entry:
@@ -244,22 +340,49 @@ static int lines_event(void *opaque, const struct gt_names *names, const struct 
 	case GT_EVENT_account:
 		gt_columns_put_titles(&lines->columns, &lines->sink.text);
 		break;
+	case GT_EVENT_syscall:
+		put_syscall(lines, names, event);
+		break;
 	default:
 		put_layer_event(lines, names, event);
 	}
-	return gt_sink_wrote(&lines->sink);
+}
+
+static int lines_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+{
+	struct lines_output *lines = opaque;
+	int error = gt_job_chains_take(lines->chains, event);
+
+	if (error)
+		return error;
+	lines->names = names;
+	if (event->kind == GT_EVENT_syscall_entry)
+		return hold_syscall(lines, event);
+	if (may_have_line(lines, event))
+		gt_held_release(&lines->held, event->time, put_unfinished, lines);
+	put_event(lines, names, event);
+	error = gt_open_calls_take(&lines->open_calls, event);
+	return error ? error : gt_sink_wrote(&lines->sink);
 }
 
 static int lines_flush(void *opaque)
 {
-	return gt_sink_flush(&((struct lines_output *)opaque)->sink);
+	struct lines_output *lines = opaque;
+
+	if (lines->names)
+		gt_held_release(&lines->held, gt_clock_monotonic() - GT_HOLD_NS, put_unfinished,
+				lines);
+	return gt_sink_flush(&lines->sink);
 }
 
 static int lines_close(void *opaque, struct gt_diag *diag)
 {
 	struct lines_output *lines = opaque;
-	int error = gt_sink_close(&lines->sink, diag);
+	int error;
 
+	if (lines->names)
+		gt_held_release(&lines->held, UINT64_MAX, put_unfinished, lines);
+	error = gt_sink_close(&lines->sink, diag);
 	lines_free(lines);
 	return error;
 }

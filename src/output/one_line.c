@@ -14,35 +14,27 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/vec.h"
 #include "elf/demangle.h"
 #include "event/kinds.h"
 #include "layers/layers.h"
 #include "output/columns.h"
+#include "output/held.h"
 #include "output/launch.h"
+#include "output/open_calls.h"
 #include "output/sink.h"
 #include "output/stack.h"
 
 #define TITLES "CALL"
-#define HOLD_NS 100000000 /* a call that blocks for longer is shown while it does */
-#define MAX_HELD 1024     /* calls; further ones are shown at once */
-#define INDENT 2          /* columns that a nested call is moved to the right */
+#define INDENT 2 /* columns that a nested call is moved to the right */
 #define STACK_COLUMN 8
-
-/* A call that began and has not returned; its line is not printed. */
-struct held_call {
-	uint64_t start; /* ns */
-	uint32_t thread;
-	uint16_t sequence;
-	struct gt_event *event; /* the entry; owned */
-};
 
 struct one_line_output {
 	struct gt_output_options options;
 	struct gt_sink sink;
 	struct gt_columns columns;
 	struct gt_demangler *demangler;
-	GT_VEC(struct held_call) held;
+	struct gt_held_calls held;
+	struct gt_open_calls open_calls;
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
 };
 
@@ -50,9 +42,8 @@ static void output_free(struct one_line_output *output)
 {
 	if (!output)
 		return;
-	gt_vec_each (call, &output->held)
-		free(call->event);
-	gt_vec_free(&output->held);
+	gt_held_free(&output->held);
+	gt_open_calls_free(&output->open_calls);
 	gt_demangler_free(output->demangler);
 	gt_columns_free(&output->columns);
 	free(output);
@@ -67,6 +58,7 @@ static int one_line_open(const struct gt_output_options *options, void **ret_sta
 	if (output)
 		output->demangler = gt_demangler_new();
 	if (!output || !output->demangler ||
+	    (options->entries && gt_open_calls_init(&output->open_calls)) ||
 	    gt_columns_init(&output->columns, options->time, TITLES)) {
 		output_free(output);
 		return gt_diag(diag, -ENOMEM, "output", NULL, "out of memory");
@@ -132,78 +124,48 @@ static void put_callers(struct one_line_output *output, const struct gt_names *n
 			     STACK_COLUMN, output->options.verbose);
 }
 
-/* Print a call that has not returned. */
-static void put_unfinished(struct one_line_output *output, const struct gt_names *names,
-			   const struct gt_event_call *entry)
+/* Print an event of a layer source: "fence wait_start: driver=… ". */
+static void put_layer_line(struct one_line_output *output, const struct gt_names *names,
+			   const struct gt_event *event, const char *before)
 {
+	const struct gt_layer_kind *row = gt_layer_kind(event->kind);
+	struct gt_strbuf *text = &output->sink.text;
+	unsigned depth = gt_open_calls_depth(&output->open_calls, event);
+
+	gt_columns_put(&output->columns, text, names, event, event->time);
+	if (depth)
+		gt_strbuf_pad(text, text->length, (size_t)depth * INDENT);
+	gt_strbuf_printf(text, "%s %s: %s", row->source, gt_layer_event_name(row, event), before);
+	gt_layer_format(text, row, names, event);
+	gt_strbuf_putc(text, '\n');
+}
+
+/* Print a call or a system call that has not returned. */
+static void put_unfinished(void *opaque, const struct gt_event *event)
+{
+	const struct gt_event_call *entry = (const void *)event;
+	struct one_line_output *output = opaque;
+	const struct gt_names *names = output->names;
 	struct gt_call call;
 
-	gt_names_decode(names, entry, &call);
-	put_start(output, names, entry, entry->head.time, "");
-	gt_strbuf_putc(&output->sink.text, '(');
-	put_arguments(output, names, &call);
-	gt_strbuf_puts(&output->sink.text, " <unfinished …>\n");
-	put_callers(output, names, entry);
+	if (event->kind == GT_EVENT_entry) {
+		gt_names_decode(names, entry, &call);
+		put_start(output, names, entry, event->time, "");
+		gt_strbuf_putc(&output->sink.text, '(');
+		put_arguments(output, names, &call);
+		gt_strbuf_puts(&output->sink.text, " <unfinished …>\n");
+		put_callers(output, names, entry);
+	} else {
+		put_layer_line(output, names, event, "");
+	}
+	/* Without memory for it, lines are not indented: nothing worse. */
+	gt_open_calls_take(&output->open_calls, event);
 }
 
-/* Print the held calls that began before a time as unfinished. They are in that order. */
-static void release_before(struct one_line_output *output, const struct gt_names *names,
-			   uint64_t time)
+/* Print the held calls that began before a time as unfinished. */
+static void release_before(struct one_line_output *output, uint64_t time)
 {
-	size_t count = 0;
-
-	while (count < output->held.count && output->held.items[count].start < time) {
-		put_unfinished(output, names,
-			       (const struct gt_event_call *)output->held.items[count].event);
-		free(output->held.items[count++].event);
-	}
-	output->held.count -= count;
-	if (count)
-		memmove(output->held.items, output->held.items + count,
-			output->held.count * sizeof(*output->held.items));
-}
-
-static int hold_call(struct one_line_output *output, const struct gt_names *names,
-		     const struct gt_event_call *entry)
-{
-	struct held_call call = {
-		.start = entry->head.time,
-		.thread = entry->head.thread,
-		.sequence = entry->sequence,
-	};
-	size_t at;
-
-	if (output->held.count >= MAX_HELD)
-		release_before(output, names, output->held.items[MAX_HELD / 2].start);
-	call.event = malloc(entry->head.size);
-	if (!call.event)
-		return -ENOMEM;
-	memcpy(call.event, entry, entry->head.size);
-	if (gt_vec_push(&output->held, call)) {
-		free(call.event);
-		return -ENOMEM;
-	}
-	/* Threads on different CPUs can put their records into the ring in another order. */
-	for (at = output->held.count - 1; at && output->held.items[at - 1].start > call.start; at--)
-		output->held.items[at] = output->held.items[at - 1];
-	output->held.items[at] = call;
-	return 0;
-}
-
-/* Remove a call that returns from the held ones; false: it is not among them. */
-static bool take_held(struct one_line_output *output, const struct gt_event_call *event)
-{
-	for (size_t i = output->held.count; i-- > 0;) {
-		struct held_call *call = &output->held.items[i];
-
-		if (call->thread != event->head.thread || call->sequence != event->sequence)
-			continue;
-		free(call->event);
-		output->held.count--;
-		memmove(call, call + 1, (output->held.count - i) * sizeof(*call));
-		return true;
-	}
-	return false;
+	gt_held_release(&output->held, time, put_unfinished, output);
 }
 
 static void put_whole(struct one_line_output *output, const struct gt_names *names,
@@ -242,11 +204,11 @@ static void take_return(struct one_line_output *output, const struct gt_names *n
 {
 	uint64_t start = event->head.time - event->duration;
 
-	if (!output->options.entries || take_held(output, event)) {
-		release_before(output, names, start);
+	if (!output->options.entries || gt_held_remove(&output->held, &event->head)) {
+		release_before(output, start);
 		put_whole(output, names, event);
 	} else {
-		release_before(output, names, event->head.time);
+		release_before(output, event->head.time);
 		put_resumed(output, names, event);
 	}
 }
@@ -260,7 +222,7 @@ static void put_record(struct one_line_output *output, const struct gt_names *na
 	gt_autofree char *name = strndup(parts.name, parts.name_length);
 	gt_autofree char *details = strndup(parts.text, parts.text_length);
 
-	release_before(output, names, event->head.time);
+	release_before(output, event->head.time);
 	gt_columns_put(&output->columns, text, names, &event->head, event->head.time);
 	gt_put_printable(text, name && *name ? name : "printk");
 	gt_strbuf_puts(text, ": ");
@@ -268,39 +230,48 @@ static void put_record(struct one_line_output *output, const struct gt_names *na
 	gt_strbuf_putc(text, '\n');
 }
 
-/* An event of a layer source: "fence wait_start: driver=… ". */
 static void put_layer_event(struct one_line_output *output, const struct gt_names *names,
-			    const struct gt_layer_kind *row, const struct gt_event *event)
+			    const struct gt_event *event)
 {
-	struct gt_strbuf *text = &output->sink.text;
+	bool is_resumed = false;
 
-	release_before(output, names, event->time);
+	if (event->kind == GT_EVENT_syscall)
+		is_resumed =
+			!gt_held_remove(&output->held, event) &&
+			gt_open_calls_in_syscall(&output->open_calls, event) &&
+			!(((const struct gt_event_syscall *)event)->state & GT_SYSCALL_UNFINISHED);
+	release_before(output, event->time);
 	gt_columns_note_thread(&output->columns, event);
-	gt_columns_put(&output->columns, text, names, event, event->time);
-	gt_strbuf_printf(text, "%s %s: ", row->source, gt_layer_event_name(row, event));
-	gt_layer_format(text, row, names, event);
-	gt_strbuf_putc(text, '\n');
+	put_layer_line(output, names, event, is_resumed ? "<... resumed> " : "");
+}
+
+static void put_event(struct one_line_output *output, const struct gt_names *names,
+		      const struct gt_event *event)
+{
+	if (event->kind == GT_EVENT_call)
+		take_return(output, names, (const struct gt_event_call *)event);
+	else if (event->kind == GT_EVENT_record)
+		put_record(output, names, (const struct gt_event_record *)event);
+	else if (gt_layer_kind(event->kind))
+		put_layer_event(output, names, event);
+	else if (event->kind == GT_EVENT_account)
+		gt_columns_put_titles(&output->columns, &output->sink.text);
 }
 
 static int one_line_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
 	struct one_line_output *output = opaque;
-	int error = 0;
+	int error;
 
 	output->names = names;
 	if (event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry)
 		gt_columns_note_thread(&output->columns, event);
-	if (event->kind == GT_EVENT_entry)
-		error = hold_call(output, names, (const struct gt_event_call *)event);
-	else if (event->kind == GT_EVENT_call)
-		take_return(output, names, (const struct gt_event_call *)event);
-	else if (event->kind == GT_EVENT_record)
-		put_record(output, names, (const struct gt_event_record *)event);
-	else if (layer)
-		put_layer_event(output, names, layer, event);
-	else if (event->kind == GT_EVENT_account)
-		gt_columns_put_titles(&output->columns, &output->sink.text);
+	if (event->kind == GT_EVENT_entry || event->kind == GT_EVENT_syscall_entry) {
+		error = gt_held_add(&output->held, event, put_unfinished, output);
+	} else {
+		put_event(output, names, event);
+		error = gt_open_calls_take(&output->open_calls, event);
+	}
 	return error ? error : gt_sink_wrote(&output->sink);
 }
 
@@ -308,8 +279,8 @@ static int one_line_flush(void *opaque)
 {
 	struct one_line_output *output = opaque;
 
-	if (output->names && output->held.count)
-		release_before(output, output->names, gt_clock_monotonic() - HOLD_NS);
+	if (output->names)
+		release_before(output, gt_clock_monotonic() - GT_HOLD_NS);
 	return gt_sink_flush(&output->sink);
 }
 
@@ -319,7 +290,7 @@ static int one_line_close(void *opaque, struct gt_diag *diag)
 	int error;
 
 	if (output->names)
-		release_before(output, output->names, UINT64_MAX);
+		release_before(output, UINT64_MAX);
 	error = gt_sink_close(&output->sink, diag);
 	output_free(output);
 	return error;

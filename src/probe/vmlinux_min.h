@@ -164,6 +164,10 @@ struct dma_fence {
 	int error;
 };
 
+struct irqaction {
+	const char *name;
+} __attribute__((preserve_access_index));
+
 /* The record of the trace events of class dma_fence; __data_loc: length << 16 | offset. */
 struct trace_event_raw_dma_fence {
 	__u32 __data_loc_driver;

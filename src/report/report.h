@@ -19,6 +19,7 @@ struct gt_report_options {
 	uint64_t top;        /* rows of each table; 0: all */
 	uint64_t max_copies; /* kept in flight */
 	bool captured;       /* the session is a capture's, not what happens now */
+	bool chains;         /* of stat: join jobs with the calls that submitted them */
 	bool verbose;        /* show also what is omitted by default */
 	bool continued;      /* reports were put before: the last one is headed, too */
 	bool final;          /* the session ended: set when a report is put */

@@ -10,17 +10,22 @@
 
 /* All calls are one part, whatever their library. */
 #define CALLS "calls"
+/* The part of --chains takes events of all sources. */
+#define CHAINS "chains"
 
 /* Layer sources with a report of their own; the others have gt_report_layer_events. */
 static const struct {
 	const char *source;
 	const struct gt_report *report;
 } reports[] = {
-	{CALLS, &gt_report_calls},     {"sched", &gt_report_sched}, {"nvidia", &gt_report_nvidia},
-	{"fence", &gt_report_fence},   {"drm", &gt_report_drm},     {"vblank", &gt_report_vblank},
-	{"i915", &gt_report_drivers},  {"xe", &gt_report_drivers},  {"amdgpu", &gt_report_drivers},
-	{"pcie", &gt_report_pcie},     {"fault", &gt_report_fault}, {"block", &gt_report_block},
-	{"cgroup", &gt_report_cgroup}, {"power", &gt_report_power},
+	{CALLS, &gt_report_calls},     {CHAINS, &gt_report_job_chains},
+	{"sched", &gt_report_sched},   {"nvidia", &gt_report_nvidia},
+	{"fence", &gt_report_fence},   {"drm", &gt_report_drm},
+	{"vblank", &gt_report_vblank}, {"i915", &gt_report_drivers},
+	{"xe", &gt_report_drivers},    {"amdgpu", &gt_report_drivers},
+	{"pcie", &gt_report_pcie},     {"fault", &gt_report_fault},
+	{"block", &gt_report_block},   {"cgroup", &gt_report_cgroup},
+	{"power", &gt_report_power},
 };
 
 /* The summary of one source. */
@@ -91,12 +96,21 @@ static const char *source_of(const struct gt_event *event)
 
 static int stat_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
+	struct stat_report *stat = opaque;
 	const char *source = source_of(event);
 	struct stat_part *part;
 
+	if (stat->options->chains) {
+		int error;
+
+		part = find_part(stat, CHAINS);
+		error = part ? part->report->event(part->state, names, event) : -ENOMEM;
+		if (error)
+			return error;
+	}
 	if (!source)
 		return 0;
-	part = find_part(opaque, source);
+	part = find_part(stat, source);
 	return part ? part->report->event(part->state, names, event) : -ENOMEM;
 }
 

@@ -11,6 +11,7 @@ extern const struct gt_report gt_report_calls;        /* API calls by function *
 extern const struct gt_report gt_report_nvidia;       /* NVIDIA's driver */
 extern const struct gt_report gt_report_layer_events; /* of any layer source */
 
+extern const struct gt_report gt_report_job_chains; /* --chains: jobs, and what submitted them */
 extern const struct gt_report gt_report_sched;
 extern const struct gt_report gt_report_fence;
 extern const struct gt_report gt_report_drm;

@@ -134,6 +134,12 @@ events() {
 	[ "$output" = true ]
 }
 
+@test "calls that returned at the end of a session with layer sources are counted" {
+	gputap trace --gpu soft -e cuda,sched -- "$build/examples/vectoradd"
+	expect_status 0
+	expect_error_line '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost'
+}
+
 @test "doctor has a row for each layer source" {
 	gputap doctor --json
 	run -0 jq -e '.examinations | any(.name == "source sched" and .verdict == "ok")' <<<"$output"

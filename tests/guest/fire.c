@@ -16,19 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "modules/fakegpu.h"
+#include "device.h"
 
 /* Of drm/drm.h, which not every machine has. */
-struct fire_version {
-	int major, minor, patch;
-	size_t name_length;
-	char *name;
-	size_t date_length;
-	char *date;
-	size_t description_length;
-	char *description;
-};
-
 struct fire_vblank {
 	unsigned type, sequence;
 	long value[2];
@@ -50,7 +40,6 @@ struct fire_syncobj_wait {
 	__u32 count, flags, first_signaled, padding;
 };
 
-#define IOCTL_VERSION DRM_IOWR(0x00, struct fire_version)
 #define IOCTL_WAIT_VBLANK DRM_IOWR(0x3a, struct fire_vblank)
 #define IOCTL_SYNCOBJ_CREATE DRM_IOWR(0xbf, struct fire_syncobj)
 #define IOCTL_SYNCOBJ_FROM_FD DRM_IOWR(0xc2, struct fire_syncobj_fd)
@@ -60,52 +49,6 @@ struct fire_syncobj_wait {
 #define SYNCOBJ_IMPORT_SYNC_FILE 1
 
 #define DEBUGFS "/sys/kernel/debug/"
-
-static void die(const char *what)
-{
-	fprintf(stderr, "fire: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static int open_file(const char *path, int flags)
-{
-	int fd = open(path, flags | O_CLOEXEC);
-
-	if (fd < 0)
-		die(path);
-	return fd;
-}
-
-static void call_ioctl(int fd, unsigned long command, void *argument, const char *what)
-{
-	if (ioctl(fd, command, argument) < 0)
-		die(what);
-}
-
-/* Open the node of fakegpu among /dev/dri/PREFIX*. */
-static int open_gpu(const char *prefix, int first)
-{
-	for (int i = first; i < first + 16; i++) {
-		char path[64], name[16] = "";
-		struct fire_version version = {.name_length = sizeof(name) - 1, .name = name};
-		int fd;
-
-		snprintf(path, sizeof(path), "/dev/dri/%s%d", prefix, i);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && ioctl(fd, IOCTL_VERSION, &version) == 0 &&
-		    strcmp(name, "fakegpu") == 0)
-			return fd;
-		if (fd >= 0)
-			close(fd);
-	}
-	fputs("fire: there is no fakegpu: modprobe fakegpu\n", stderr);
-	exit(1);
-}
-
-static int open_render(void)
-{
-	return open_gpu("renderD", 128);
-}
 
 static unsigned long number(const char *text)
 {
@@ -117,28 +60,6 @@ static unsigned long number(const char *text)
 		exit(2);
 	}
 	return value;
-}
-
-static struct fakegpu_submit submit(int fd, unsigned ring, unsigned count, unsigned duration_us,
-				    unsigned flags, int in_fence)
-{
-	struct fakegpu_submit request = {
-		.ring = ring,
-		.count = count,
-		.duration_us = duration_us,
-		.flags = flags,
-		.in_fence = in_fence,
-	};
-
-	call_ioctl(fd, DRM_IOCTL_FAKEGPU_SUBMIT, &request, "submit");
-	return request;
-}
-
-static void wait_for_ring(int fd, unsigned ring)
-{
-	struct fakegpu_wait request = {.ring = ring, .timeout_ms = 60000};
-
-	call_ioctl(fd, DRM_IOCTL_FAKEGPU_WAIT, &request, "wait");
 }
 
 /* Commands; each has the arguments that its row in `commands` describes. */

@@ -109,6 +109,76 @@ static __always_inline void put_names(void *to, __u64 context)
 		__builtin_memcpy(to, known, sizeof(*known));
 }
 
+/* ---- interrupts --------------------------------------------------------------------------- */
+
+/* The interrupt that a CPU handles. Handlers run with interrupts disabled: they do not nest. */
+struct handled_interrupt {
+	__u64 start; /* of the handler; 0: it handles none */
+	struct irqaction *action;
+	__u32 irq;
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct handled_interrupt);
+} handled_interrupts SEC(".maps");
+
+/* int irq, struct irqaction *action */
+SEC("raw_tp/irq_handler_entry")
+int interrupt_begin(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 zero = 0;
+	struct handled_interrupt *now = bpf_map_lookup_elem(&handled_interrupts, &zero);
+
+	if (!now)
+		return 0;
+	now->irq = ctx->args[0];
+	now->action = (void *)ctx->args[1];
+	now->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tp/irq_handler_exit")
+int interrupt_end(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 zero = 0;
+	struct handled_interrupt *now = bpf_map_lookup_elem(&handled_interrupts, &zero);
+
+	if (now)
+		now->start = 0;
+	return 0;
+}
+
+/* Emit the interrupt in which a fence is signaled, if it is one. */
+static __always_inline void put_interrupt(const struct fence_key *key,
+					  const struct layer_thread *owner)
+{
+	__u64 room[(sizeof(struct gt_event_fence_interrupt) + GT_INTERRUPT_NAME_SIZE) /
+		   sizeof(__u64)] = {};
+	struct gt_event_fence_interrupt *event = (void *)room;
+	__u32 zero = 0;
+	const struct handled_interrupt *now = bpf_map_lookup_elem(&handled_interrupts, &zero);
+
+	struct irqaction *action;
+
+	if (!now || !now->start)
+		return;
+	action = now->action;
+	fill_head(&event->head, owner, GT_EVENT_fence_interrupt, sizeof(room));
+	event->context = key->context;
+	event->seqno = key->seqno;
+	event->delay = event->head.time - now->start;
+	event->head.time = now->start;
+	event->irq = now->irq;
+	event->cpu = bpf_get_smp_processor_id();
+	bpf_probe_read_kernel_str(event->handler, GT_INTERRUPT_NAME_SIZE,
+				  BPF_CORE_READ(action, name));
+	put_event(room, sizeof(room));
+}
+
 /* ---- fences ------------------------------------------------------------------------------- */
 
 /* Emit an event of a process; NULL: unknown. */
@@ -137,18 +207,19 @@ static __always_inline void put_owned(struct dma_fence *fence, const struct fenc
 {
 	struct layer_thread thread = {};
 
-	if (!owner) {
-		if (filters_processes())
-			COUNT_EVENTS(unattributed);
-		else
-			put_fence(fence, key, NULL, operation, 0);
+	if (!owner && filters_processes()) {
+		COUNT_EVENTS(unattributed);
 		return;
 	}
-	if (!owner->traced)
+	if (owner && !owner->traced)
 		return;
-	thread.process = owner->process;
-	thread.thread = owner->thread;
-	put_fence(fence, key, &thread, operation, owner->begun);
+	if (owner) {
+		thread.process = owner->process;
+		thread.thread = owner->thread;
+	}
+	if (operation == GT_FENCE_SIGNALED)
+		put_interrupt(key, &thread);
+	put_fence(fence, key, &thread, operation, owner ? owner->begun : 0);
 }
 
 SEC("raw_tp/dma_fence_init")

@@ -16,6 +16,14 @@
 
 /* Names first: programs are called in the order in which they are attached. */
 static const struct gt_hook hooks[] = {
+	{.program = "interrupt_begin",
+	 .kind = GT_HOOK_TRACEPOINT,
+	 .point = "irq_handler_entry",
+	 .lacks = "interrupts that signal fences"},
+	{.program = "interrupt_end",
+	 .kind = GT_HOOK_TRACEPOINT,
+	 .point = "irq_handler_exit",
+	 .lacks = "interrupts that signal fences"},
 	NAMES(init),
 	NAMES(emit),
 	NAMES(enable_signal),

@@ -25,6 +25,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32
 	own_process; /* gputap: its calls are not shown, or they would be without end */
 
+const volatile bool has_entries; /* write entry events, for live text */
+
 /* A call that has begun; the event is completed at its return. */
 struct begun_syscall {
 	__u32 active;
@@ -390,7 +392,27 @@ static __always_inline void put_syscall(struct begun_syscall *call)
 	call->event.duration = call->event.head.time - call->event.duration;
 	size += EVENT_SIZE;
 	call->event.head.size = size;
+	call->event.head.kind = GT_EVENT_syscall;
 	put_event(&call->event, size);
+}
+
+/*
+ * Write the entry. It is not counted: the return has all that it has. One that is lost (the ring is
+ * full) costs nothing but the line that is shown meanwhile.
+ */
+static __always_inline void put_entry(struct begun_syscall *call)
+{
+	__u64 size = call->data_size;
+
+	if (size > sizeof(call->bytes) - EVENT_SIZE)
+		return;
+	call->event.head.time = bpf_ktime_get_ns();
+	call->event.duration = 0;
+	call->event.result = 0;
+	size += EVENT_SIZE;
+	call->event.head.size = size;
+	call->event.head.kind = GT_EVENT_syscall_entry;
+	put_record(&call->event, size);
 }
 
 /* struct pt_regs *regs, long id. Until the call returns, `duration` has the time of its entry. */
@@ -429,6 +451,8 @@ int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
 			record_file(call, task);
 		copy_at_entry(call, plan);
 	}
+	if (has_entries)
+		put_entry(call);
 	call->active = 1;
 	call->event.duration = bpf_ktime_get_ns();
 	return 0;

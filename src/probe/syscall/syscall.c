@@ -31,12 +31,15 @@ static const struct gt_hook hooks[] = {
 	 .lacks = "calls"},
 };
 
-static int set_own_process(const struct gt_host *host, struct bpf_object *object,
-			   struct gt_diag *diag)
+static int set_constants(const struct gt_host *host, struct bpf_object *object,
+			 struct gt_diag *diag)
 {
 	const __u32 own = (__u32)getpid();
+	int error = gt_load_set_constant(object, "own_process", &own, sizeof(own), diag);
 
-	return gt_load_set_constant(object, "own_process", &own, sizeof(own), diag);
+	return error ? error
+		     : gt_load_set_constant(object, "has_entries", &host->options->entries,
+					    sizeof(host->options->entries), diag);
 }
 
 /* Whether --syscall selects a call. */
@@ -80,7 +83,7 @@ static const struct gt_layer syscall_layer = {
 	.object = syscall_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
-	.prepare = set_own_process,
+	.prepare = set_constants,
 	.start = write_plans,
 	.finish = put_waiting_calls,
 };

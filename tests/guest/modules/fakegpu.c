@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * A DRM driver without a device: two rings of the DRM scheduler, each with a timer as its engine
- * that completes a job in interrupt context, and a CRTC with a timer as its vblank interrupt. It
- * keeps a ledger of what happened, with which tests compare what a tracer shows (fakegpu.h).
+ * that raises an interrupt of the driver when a job is done, and a CRTC with a timer as its vblank
+ * interrupt. It keeps a ledger of what happened, with which tests compare what a tracer shows
+ * (fakegpu.h).
  *
  * Each event of the scheduler is bracketed by two stamps (CLOCK_MONOTONIC): the queue event lies
  * between `queue`, the run event between `run`, the done event between `done`.
@@ -23,6 +24,8 @@
 #include <linux/dma-fence.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
@@ -64,6 +67,7 @@ struct job_record {
 	pid_t pid, tid;
 	char comm[TASK_COMM_LEN];
 	struct stamps queue, run, done;
+	struct stamps interrupt; /* 0: none completed it */
 	u64 timeout;
 	int error;
 };
@@ -94,6 +98,7 @@ struct fake_ring {
 	struct list_head queue;
 	struct hrtimer engine;
 	bool busy;
+	atomic64_t raised; /* when the engine raised its interrupt; 0: it has not */
 	u64 context, seqno;
 	const char *name;
 };
@@ -104,6 +109,7 @@ struct fake_gpu {
 	struct drm_plane plane;
 	struct hrtimer vblank;
 	u32 frame;
+	int irq; /* of the engines; 0: none */
 	struct fake_ring rings[FAKEGPU_RINGS];
 };
 
@@ -112,7 +118,9 @@ struct fake_fence {
 	spinlock_t own_lock;
 	struct fence_totals *totals;
 	const char *timeline;
-	struct list_head node; /* of fake_ring.queue */
+	struct list_head node;  /* of fake_ring.queue */
+	struct fake_ring *ring; /* NULL: it is no job's */
+	bool awaited;
 	struct job_record *record;
 	u64 duration_ns;
 	bool hangs;
@@ -163,9 +171,28 @@ static const char *fence_timeline(struct dma_fence *fence)
 	return to_fake_fence(fence)->timeline;
 }
 
-static bool fence_enable_signaling(struct dma_fence *fence)
+/*
+ * Start the first job of the queue, with the ring's lock held. The scheduler must wait for its
+ * fence: else it would complete the job in its thread and not in the interrupt.
+ */
+static void start_engine(struct fake_ring *ring)
 {
-	atomic64_inc(&to_fake_fence(fence)->totals->enabled);
+	struct fake_fence *first = list_first_entry_or_null(&ring->queue, struct fake_fence, node);
+
+	if (!first || !first->awaited || first->hangs || ring->busy)
+		return;
+	ring->busy = true;
+	hrtimer_start(&ring->engine, ns_to_ktime(first->duration_ns), HRTIMER_MODE_REL);
+}
+
+static bool fence_enable_signaling(struct dma_fence *base)
+{
+	struct fake_fence *fence = to_fake_fence(base);
+
+	atomic64_inc(&fence->totals->enabled);
+	fence->awaited = true;
+	if (fence->ring)
+		start_engine(fence->ring);
 	return true;
 }
 
@@ -207,17 +234,6 @@ static void signal_fence(struct fake_fence *fence)
 
 /* The engine */
 
-/* Start the first job of the queue, with the ring's lock held. */
-static void start_engine(struct fake_ring *ring)
-{
-	struct fake_fence *first = list_first_entry_or_null(&ring->queue, struct fake_fence, node);
-
-	if (!first || first->hangs || ring->busy)
-		return;
-	ring->busy = true;
-	hrtimer_start(&ring->engine, ns_to_ktime(first->duration_ns), HRTIMER_MODE_REL);
-}
-
 /* Signal the fence of a job that has left the queue. */
 static void complete_job(struct fake_fence *fence)
 {
@@ -226,12 +242,15 @@ static void complete_job(struct fake_fence *fence)
 	dma_fence_put(&fence->base);
 }
 
-static enum hrtimer_restart on_engine_done(struct hrtimer *timer)
+/* Complete the job of an engine that has raised its interrupt. */
+static void handle_ring(struct fake_ring *ring, u64 begin)
 {
-	struct fake_ring *ring = container_of(timer, struct fake_ring, engine);
+	u64 raised = atomic64_xchg(&ring->raised, 0);
 	struct fake_fence *done;
 	unsigned long flags;
 
+	if (!raised)
+		return;
 	spin_lock_irqsave(&ring->lock, flags);
 	ring->busy = false;
 	done = list_first_entry_or_null(&ring->queue, struct fake_fence, node);
@@ -240,11 +259,35 @@ static enum hrtimer_restart on_engine_done(struct hrtimer *timer)
 	else
 		done = NULL;
 	spin_unlock_irqrestore(&ring->lock, flags);
-	if (done)
+	if (done) {
+		done->record->interrupt = (struct stamps){raised, begin};
 		complete_job(done);
+	}
 	spin_lock_irqsave(&ring->lock, flags);
 	start_engine(ring);
 	spin_unlock_irqrestore(&ring->lock, flags);
+}
+
+static irqreturn_t handle_interrupt(int irq, void *unused)
+{
+	u64 begin = ktime_get_ns();
+	int i;
+
+	for (i = 0; i < FAKEGPU_RINGS; i++)
+		handle_ring(&gpu->rings[i], begin);
+	return IRQ_HANDLED;
+}
+
+/*
+ * The engine: its timer's interrupt raises that of the device. On several CPUs the one of a ring
+ * could be lost while another CPU handles that of the other ring: guests have one.
+ */
+static enum hrtimer_restart on_engine_done(struct hrtimer *timer)
+{
+	struct fake_ring *ring = container_of(timer, struct fake_ring, engine);
+
+	atomic64_set(&ring->raised, ktime_get_ns());
+	generic_handle_irq(gpu->irq);
 	return HRTIMER_NORESTART;
 }
 
@@ -274,6 +317,7 @@ static struct dma_fence *run_job(struct drm_sched_job *base)
 	if (!fence)
 		return ERR_PTR(-ENOMEM);
 	ring->seqno++;
+	fence->ring = ring;
 	fence->record = job->record;
 	fence->duration_ns = job->duration_ns;
 	fence->hangs = job->hangs;
@@ -283,7 +327,6 @@ static struct dma_fence *run_job(struct drm_sched_job *base)
 	dma_fence_get(&fence->base); /* of the scheduler */
 	spin_lock_irqsave(&ring->lock, flags);
 	list_add_tail(&fence->node, &ring->queue);
-	start_engine(ring);
 	spin_unlock_irqrestore(&ring->lock, flags);
 	return &fence->base;
 }
@@ -786,8 +829,9 @@ static int jobs_show(struct seq_file *file, void *unused)
 		show_stamps(file, "queue", &job->queue);
 		show_stamps(file, "run", &job->run);
 		show_stamps(file, "done", &job->done);
-		seq_printf(file, ",\"timeout\":%llu,\"error\":%d,\"dependencies\":[", job->timeout,
-			   job->error);
+		show_stamps(file, "interrupt", &job->interrupt);
+		seq_printf(file, ",\"irq\":%d,\"timeout\":%llu,\"error\":%d,\"dependencies\":[",
+			   gpu->irq, job->timeout, job->error);
 		for (k = 0; k < job->dependency_count; k++)
 			seq_printf(file, "%s[%llu,%llu]", k ? "," : "",
 				   job->dependencies[k].context, job->dependencies[k].seqno);
@@ -895,6 +939,30 @@ static int init_sched(struct fake_ring *ring)
 #endif
 }
 
+/* An interrupt of its own, that no hardware raises. */
+static int init_interrupt(void)
+{
+	/* Without an owner: its handler would keep this module from being unloaded. */
+	int irq = __irq_alloc_descs(-1, 0, 1, NUMA_NO_NODE, NULL, NULL);
+	int err;
+
+	if (irq < 0)
+		return irq;
+	irq_set_chip_and_handler(irq, &dummy_irq_chip, handle_simple_irq);
+	err = request_irq(irq, handle_interrupt, 0, "fakegpu", NULL);
+	if (err)
+		irq_free_desc(irq);
+	else
+		gpu->irq = irq;
+	return err;
+}
+
+static void stop_interrupt(void)
+{
+	free_irq(gpu->irq, NULL);
+	irq_free_desc(gpu->irq);
+}
+
 static void stop_rings(int count)
 {
 	while (count-- > 0) {
@@ -935,14 +1003,21 @@ static int init_gpu(void)
 	if (IS_ERR(gpu))
 		return PTR_ERR(gpu);
 	setup_timer(&gpu->vblank, on_vblank);
-	err = init_rings();
+	err = init_interrupt();
 	if (err)
 		return err;
+	err = init_rings();
+	if (err) {
+		stop_interrupt();
+		return err;
+	}
 	err = init_crtc();
 	if (!err)
 		err = drm_dev_register(&gpu->drm, 0);
-	if (err)
+	if (err) {
 		stop_rings(FAKEGPU_RINGS);
+		stop_interrupt();
+	}
 	return err;
 }
 
@@ -975,6 +1050,7 @@ static void __exit unload_module(void)
 	hrtimer_cancel(&gpu->vblank);
 	drm_dev_unregister(&gpu->drm);
 	stop_rings(FAKEGPU_RINGS);
+	stop_interrupt();
 	platform_device_unregister(platform);
 	free_ledger();
 	rcu_barrier(); /* fences are freed after a grace period */
