@@ -341,6 +341,7 @@ static int add_operation(struct gt_gpu_drivers *drivers, const driver_buffer *bu
 	row->count++;
 	row->bytes += buffer->bytes;
 	row->writes += buffer->operation == GT_DRIVER_FAULT && buffer->flags & GT_DRIVER_WRITE;
+	row->visible += buffer->operation == GT_DRIVER_CREATE && buffer->flags & GT_DRIVER_VISIBLE;
 	row->no_copy += buffer->operation == GT_DRIVER_MOVE && buffer->flags & GT_DRIVER_NO_COPY;
 	return 0;
 }
@@ -425,6 +426,7 @@ static int add_step(struct gt_gpu_drivers *drivers, struct gt_driver_engine *eng
 		return 0;
 	case GT_DRIVER_SUBMIT:
 		engine->submitted++;
+		engine->buffers += request->count;
 		process->requests++;
 		return 0;
 	case GT_DRIVER_RUN:

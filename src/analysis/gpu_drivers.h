@@ -51,6 +51,7 @@ struct gt_driver_operation {
 	uint64_t count, bytes;
 	uint64_t writes;  /* faults of write accesses */
 	uint64_t no_copy; /* moves of buffers without contents */
+	uint64_t visible; /* new buffers that the CPU accesses */
 };
 
 /* Requests of an engine or a ring. */
@@ -60,6 +61,7 @@ struct gt_driver_engine {
 		char name[GT_DRM_NAME_SIZE];
 	} key;
 	uint64_t queued, submitted, run, done, timeouts, errors;
+	uint64_t buffers;          /* command buffers that were submitted */
 	uint64_t late;             /* ran more than GT_LATE_SUBMISSION after their submission */
 	struct gt_histogram delay; /* ns from submission to run */
 	struct gt_histogram ran;   /* ns on the hardware; without "run" events since submission */

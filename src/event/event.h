@@ -185,6 +185,7 @@ enum gt_driver_buffer_flags {
 	GT_DRIVER_WRITE = 1,
 	GT_DRIVER_GTT = 2,     /* a fault through the GPU's aperture */
 	GT_DRIVER_NO_COPY = 4, /* a move of a buffer that has no contents yet */
+	GT_DRIVER_VISIBLE = 8, /* a new buffer that the CPU accesses, also in VRAM (amdgpu) */
 };
 
 /* operation of the requests of GPU drivers */

@@ -125,6 +125,23 @@ static void put_placement(struct gt_strbuf *text, const struct gt_names *names,
 	}
 }
 
+static void put_flags(struct gt_strbuf *text, const driver_buffer *buffer)
+{
+	static const struct {
+		uint16_t operation, flag;
+		const char *name;
+	} flags[] = {
+		{GT_DRIVER_FAULT, GT_DRIVER_WRITE, " write"},
+		{GT_DRIVER_FAULT, GT_DRIVER_GTT, " gtt"},
+		{GT_DRIVER_MOVE, GT_DRIVER_NO_COPY, " no-copy"},
+		{GT_DRIVER_CREATE, GT_DRIVER_VISIBLE, " visible"},
+	};
+
+	for (size_t i = 0; i < gt_countof(flags); i++)
+		if (buffer->operation == flags[i].operation && buffer->flags & flags[i].flag)
+			gt_strbuf_puts(text, flags[i].name);
+}
+
 static void buffer_text(struct gt_strbuf *text, const struct gt_names *names,
 			const struct gt_event *event)
 {
@@ -142,8 +159,7 @@ static void buffer_text(struct gt_strbuf *text, const struct gt_names *names,
 	put_placement(text, names, event);
 	if (buffer->repeats)
 		gt_strbuf_printf(text, " repeats=%u", buffer->repeats);
-	if (buffer->flags & GT_DRIVER_WRITE && buffer->operation == GT_DRIVER_FAULT)
-		gt_strbuf_puts(text, " write");
+	put_flags(text, buffer);
 	if (buffer->operation == GT_DRIVER_CREATE || buffer->operation == GT_DRIVER_DESTROY) {
 		gt_strbuf_puts(text, " allocated=");
 		gt_format_bytes(text, buffer->allocated);
@@ -166,6 +182,8 @@ static void request_text(struct gt_strbuf *text, const struct gt_names *names,
 	gt_put_fence_key(text, "request", request->context, request->seqno);
 	gt_put_padded(text, "engine", event, 0, GT_DRM_NAME_SIZE);
 	gt_put_padded(text, "device", event, GT_DRM_NAME_SIZE, GT_DRM_NAME_SIZE);
+	if (request->count)
+		gt_strbuf_printf(text, " count=%u", request->count);
 	put_time(text, "delay", request->delay);
 	put_time(text, "ran", request->ran);
 }

@@ -179,13 +179,16 @@ void gt_layer_format(struct gt_strbuf *text, const struct gt_layer_kind *row,
 		     const struct gt_names *names, const struct gt_event *event)
 {
 	gt_auto_strbuf details = GT_STRBUF_INIT;
+	const char *first;
 	uint64_t duration;
 
 	if (row->text)
 		row->text(&details, names, event);
 	else
 		put_fields(&details, row, names, event);
-	gt_strbuf_puts(text, gt_strbuf_string(&details));
+	/* Each key follows a space. */
+	first = gt_strbuf_string(&details);
+	gt_strbuf_puts(text, first + (*first == ' '));
 	if (!gt_event_duration(event, &duration) || !duration)
 		return;
 	gt_strbuf_puts(text, details.length ? " (" : "(");

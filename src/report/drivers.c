@@ -104,8 +104,9 @@ static void put_operation_name(struct gt_strbuf *text, const struct gt_driver_op
 static void put_operations(const struct gt_gpu_drivers *drivers, struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
-		{"DEVICE", true}, {"OPERATION", true},     {"COUNT", false},
-		{"BYTES", false}, {"WRITES", false, true}, {"NO COPY", false, true},
+		{"DEVICE", true},         {"OPERATION", true},     {"COUNT", false},
+		{"BYTES", false},         {"WRITES", false, true}, {"NO COPY", false, true},
+		{"VISIBLE", false, true},
 	};
 	struct gt_table table;
 
@@ -123,6 +124,7 @@ static void put_operations(const struct gt_gpu_drivers *drivers, struct gt_strbu
 			gt_table_text(&table, "-");
 		gt_table_number(&table, row->writes);
 		gt_table_number(&table, row->no_copy);
+		gt_table_number(&table, row->visible);
 	}
 	gt_table_put(&table, text);
 }
@@ -138,10 +140,9 @@ static void put_engine_names(struct gt_table *table, const struct gt_driver_engi
 static void put_engines(const struct gt_gpu_drivers *drivers, struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
-		{"DEVICE", true},        {"ENGINE", true},
-		{"QUEUED", false, true}, {"SUBMITTED", false},
-		{"RUN", false},          {"DONE", false},
-		{"OVER 100 µs", false},  {"TIMEOUTS", false, true},
+		{"DEVICE", true},        {"ENGINE", true},         {"QUEUED", false, true},
+		{"SUBMITTED", false},    {"BUFFERS", false, true}, {"RUN", false},
+		{"DONE", false},         {"OVER 100 µs", false},   {"TIMEOUTS", false, true},
 		{"ERRORS", false, true},
 	};
 	struct gt_table table;
@@ -153,6 +154,7 @@ static void put_engines(const struct gt_gpu_drivers *drivers, struct gt_strbuf *
 		put_engine_names(&table, engine);
 		gt_table_number(&table, engine->queued);
 		gt_table_number(&table, engine->submitted);
+		gt_table_number(&table, engine->buffers);
 		gt_table_number(&table, engine->run);
 		gt_table_number(&table, engine->done);
 		gt_table_number(&table, engine->late);
@@ -344,6 +346,8 @@ static void json_operation(struct gt_json *json, const struct gt_names *names, c
 	}
 	gt_json_u64(json, "count", row->count);
 	gt_json_u64(json, "bytes", row->bytes);
+	if (row->key.operation == GT_DRIVER_CREATE)
+		gt_json_u64(json, "visible", row->visible);
 	if (row->key.operation == GT_DRIVER_FAULT)
 		gt_json_u64(json, "writes", row->writes);
 }
@@ -357,6 +361,7 @@ static void json_engine(struct gt_json *json, const struct gt_names *names, cons
 	gt_json_padded_name(json, "engine", engine->key.name, sizeof(engine->key.name));
 	gt_json_u64(json, "queued", engine->queued);
 	gt_json_u64(json, "submitted", engine->submitted);
+	gt_json_u64(json, "command_buffers", engine->buffers);
 	gt_json_u64(json, "run", engine->run);
 	gt_json_u64(json, "done", engine->done);
 	gt_json_u64(json, "over_100us", engine->late);

@@ -9,6 +9,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PAGE_SHIFT 12
+#define CPU_ACCESS_REQUIRED 1 /* AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED (amdgpu_drm.h) */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -26,6 +27,7 @@ struct amdgpu_bo {
 	__u32 preferred_domains;
 	__u32 allowed_domains;
 	struct ttm_buffer_object tbo;
+	__u64 flags;
 };
 
 struct amdgpu_vm_bo_base {
@@ -81,6 +83,8 @@ int buffer_create(struct bpf_raw_tracepoint_args *ctx)
 	event.event.bytes = BPF_CORE_READ(buffer, tbo.base.size);
 	event.event.from = BPF_CORE_READ(buffer, preferred_domains);
 	event.event.to = type_of(buffer);
+	if (BPF_CORE_READ(buffer, flags) & CPU_ACCESS_REQUIRED)
+		event.event.flags = GT_DRIVER_VISIBLE;
 	create_buffer(&event, BPF_CORE_READ(buffer, tbo.base.dev, dev));
 	return 0;
 }

@@ -155,7 +155,7 @@ TEST("an Xid without a message, or without any text, is shown as far as it is kn
 
 	((struct gt_event_nvidia_xid *)bare)->code = 79;
 	expect_row(bare, "xid", "0000:65:00.0 79 (GPU has fallen off the bus): ");
-	expect_row(empty, "xid", " 0: ");
+	expect_row(empty, "xid", "0: ");
 }
 
 TEST("the last ioctls of a process have their commands and how long ago they were")

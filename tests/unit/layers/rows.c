@@ -116,4 +116,50 @@ TEST("a vblank, and the event that is delivered")
 			   "\"operation_number\":2,\"precise\":0,\"device\":\"card\"}");
 }
 
+TEST("a buffer of a GPU driver has what it got for what was asked, and the flags of its operation")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_amdgpu_buffer, "0000:03:00.0", "", GT_DRM_NAME_SIZE);
+	struct gt_event_amdgpu_buffer *buffer = (void *)event;
+
+	buffer->buffer = 0xb0;
+	buffer->bytes = 4096;
+	buffer->allocated = 8192;
+	buffer->from = 4;
+	buffer->to = 1;
+	buffer->flags = GT_DRIVER_VISIBLE;
+	expect_row(event, "create",
+		   "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB asked=VRAM to=GTT visible "
+		   "allocated=8.00 KiB");
+	buffer->operation = GT_DRIVER_MOVE;
+	buffer->from = 0;
+	buffer->to = 2;
+	buffer->repeats = 3;
+	buffer->flags = GT_DRIVER_NO_COPY;
+	expect_row(event, "move",
+		   "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB from=system to=VRAM repeats=3 "
+		   "no-copy");
+	buffer->operation = GT_DRIVER_FAULT;
+	buffer->repeats = 0;
+	buffer->flags = GT_DRIVER_WRITE | GT_DRIVER_GTT;
+	expect_row(event, "fault", "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB write gtt");
+	buffer->operation = GT_DRIVER_EVICT;
+	expect_row(event, "evict", "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB");
+}
+
+TEST("a request of a GPU driver has its key, engine, command buffers and times")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_amdgpu_request, "gfx_0.0.0", "0000:03:00.0", GT_DRM_NAME_SIZE);
+	struct gt_event_amdgpu_request *request = (void *)event;
+
+	request->context = 1000;
+	request->seqno = 567;
+	request->count = 2;
+	request->operation = GT_DRIVER_RUN;
+	request->delay = 120000;
+	expect_row(event, "run",
+		   "request=1000:567 engine=gfx_0.0.0 device=0000:03:00.0 count=2 delay=120 µs");
+}
+
 TEST_MAIN

@@ -223,6 +223,7 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 		SKIP(NEEDS_BPF);
 	base = layer_run_offset(bpf_object__btf(run.object), "amdgpu_bo", "tbo");
 	put(BUFFER, "amdgpu_bo", "preferred_domains", 4, 4);
+	put(BUFFER, "amdgpu_bo", "flags", 1 | 1 << 3, 8);
 	put(BUFFER + base, "drm_gem_object", "size", 8192, 8);
 	put_pointer(BUFFER + base, "drm_gem_object", "dev", DRM);
 	put_pointer(BUFFER + base, "ttm_buffer_object", "resource", RESOURCE);
@@ -233,6 +234,7 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 	FIRE("buffer_move", AT(BUFFER), 1, 2);
 	CHECK_INT(run.count, 3);
 	CHECK_INT(buffer_at(0)->from, 4);
+	CHECK_INT(buffer_at(0)->flags, GT_DRIVER_VISIBLE);
 	CHECK_INT(buffer_at(0)->to, 1);
 	CHECK_INT(buffer_at(0)->allocated, 8192);
 	CHECK_INT(buffer_at(1)->from, 1);

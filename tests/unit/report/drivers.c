@@ -43,6 +43,7 @@ static void take_request(unsigned process, uint64_t seqno, unsigned operation, u
 	request->seqno = seqno;
 	request->operation = operation;
 	request->delay = delay;
+	request->count = 2;
 	request->ran = ran;
 	request->duration = operation == GT_DRIVER_WAIT ? 2000 : 0;
 	take(&request->head);
@@ -63,7 +64,8 @@ static void take_interrupt(unsigned process, unsigned source)
 TEST("buffers that are destroyed and bindings that end are subtracted, by device and process")
 {
 	open_report(&gt_report_drivers);
-	BUFFER(.operation = GT_DRIVER_CREATE, .bytes = 3 * MIB, .to = GT_DRIVER_NO_MEMORY);
+	BUFFER(.operation = GT_DRIVER_CREATE, .bytes = 3 * MIB, .to = GT_DRIVER_NO_MEMORY,
+	       .flags = GT_DRIVER_VISIBLE);
 	BUFFER(.operation = GT_DRIVER_CREATE, .buffer = 0xc0, .process = 8,
 	       .to = GT_DRIVER_NO_MEMORY);
 	BUFFER(.operation = GT_DRIVER_BIND, .offset = 0x1000);
@@ -78,11 +80,11 @@ TEST("buffers that are destroyed and bindings that end are subtracted, by device
 		    "gpu           2  4.00 MiB          1  1.00 MiB  3.00 MiB  4.00 MiB  1.00 MiB  "
 		    " 2.00 MiB\n"
 		    "\n"
-		    "DEVICE  OPERATION  COUNT     BYTES\n"
-		    "gpu     create         2  4.00 MiB\n"
-		    "gpu     bind           4  4.00 MiB\n"
-		    "gpu     unbind         2  2.00 MiB\n"
-		    "gpu     destroy        1  1.00 MiB\n"
+		    "DEVICE  OPERATION  COUNT     BYTES  VISIBLE\n"
+		    "gpu     create         2  4.00 MiB        1\n"
+		    "gpu     bind           4  4.00 MiB        0\n"
+		    "gpu     unbind         2  2.00 MiB        0\n"
+		    "gpu     destroy        1  1.00 MiB        0\n"
 		    "\n"
 		    "PROCESS  CREATED     BYTES  DESTROYED     BYTES      LIVE  MAX LIVE     BOUND "
 		    " MAX BOUND  MOVED  REQUESTS\n"
@@ -178,8 +180,8 @@ TEST("requests that run more than 100 µs after their submission are a finding o
 	take_interrupt(7, 42);
 	take_interrupt(0, 42);
 	take_interrupt(0, 42);
-	expect_text("DEVICE  ENGINE  SUBMITTED  RUN  DONE  OVER 100 µs  TIMEOUTS\n"
-		    "gpu     gfx             2    2     2            1         1\n"
+	expect_text("DEVICE  ENGINE  SUBMITTED  BUFFERS  RUN  DONE  OVER 100 µs  TIMEOUTS\n"
+		    "gpu     gfx             2        4    2     2            1         1\n"
 		    "\n"
 		    "DEVICE  ENGINE  TIME           COUNT    TOTAL     MEAN      P50      P99      "
 		    "MAX\n"
