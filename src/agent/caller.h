@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "agent/functions.h"
+#include "agent/own_call.h"
 
 struct gt_agent_caller {
 	int error, cancel;
@@ -26,7 +27,7 @@ static inline struct gt_agent_caller gt_agent_save_caller(void)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller.cancel);
 	if (!gt_driver.cuThreadExchangeStreamCaptureMode ||
-	    gt_driver.cuThreadExchangeStreamCaptureMode(&caller.capture))
+	    OWN1(cuThreadExchangeStreamCaptureMode, &caller.capture))
 		caller.capture = -1;
 	return caller;
 }
@@ -36,7 +37,7 @@ static inline void gt_agent_restore_caller(const struct gt_agent_caller *caller)
 	int capture = caller->capture;
 
 	if (capture >= 0)
-		gt_driver.cuThreadExchangeStreamCaptureMode(&capture);
+		OWN1(cuThreadExchangeStreamCaptureMode, &capture);
 	pthread_setcancelstate(caller->cancel, NULL);
 	errno = caller->error;
 }

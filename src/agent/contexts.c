@@ -12,6 +12,8 @@
 #include "agent/agent.h"
 #include "agent/caller.h"
 #include "agent/functions.h"
+#include "agent/own_call.h"
+#include "agent/work.h"
 
 enum {
 	CU_REGISTER_PORTABLE = 1,
@@ -43,7 +45,7 @@ static bool is_registered(void *memory)
 {
 	uint64_t address = 0;
 
-	return !gt_driver.cuMemHostGetDevicePointer_v2(&address, memory, 0) &&
+	return !OWN3(cuMemHostGetDevicePointer_v2, &address, memory, 0) &&
 	       address == (uint64_t)(uintptr_t)memory;
 }
 
@@ -52,8 +54,8 @@ static bool register_memory(void *memory, size_t size)
 {
 	/* Another thread may be first: only the outcome counts. */
 	if (!is_registered(memory))
-		gt_driver.cuMemHostRegister_v2(memory, size,
-					       CU_REGISTER_PORTABLE | CU_REGISTER_DEVICEMAP);
+		OWN3(cuMemHostRegister_v2, memory, size,
+		     CU_REGISTER_PORTABLE | CU_REGISTER_DEVICEMAP);
 	return is_registered(memory);
 }
 
@@ -124,11 +126,11 @@ static void connect_context(void *handle, void *memory, size_t size)
 {
 	void *popped;
 
-	if (gt_driver.cuCtxPushCurrent_v2(handle))
+	if (OWN1(cuCtxPushCurrent_v2, handle))
 		return;
 	if (register_memory(memory, size))
 		confirm_context(handle);
-	gt_driver.cuCtxPopCurrent_v2(&popped);
+	OWN1(cuCtxPopCurrent_v2, &popped);
 }
 
 /* Let all known contexts reach the maps. No lock is held while the driver is called. */
@@ -175,15 +177,15 @@ static bool register_in_primary_context(void *memory, size_t size)
 	void *context, *popped;
 
 	if (!gt_driver.cuDevicePrimaryCtxRetain || !gt_driver.cuDevicePrimaryCtxRelease_v2 ||
-	    !can_select() || gt_driver.cuDevicePrimaryCtxRetain(&context, 0))
+	    !can_select() || OWN2(cuDevicePrimaryCtxRetain, &context, 0))
 		return false;
-	if (!gt_driver.cuCtxPushCurrent_v2(context)) {
+	if (!OWN1(cuCtxPushCurrent_v2, context)) {
 		before = is_registered(memory);
 		after = before || register_memory(memory, size);
-		gt_driver.cuCtxPopCurrent_v2(&popped);
+		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
 	if (before || !after) {
-		gt_driver.cuDevicePrimaryCtxRelease_v2(0);
+		OWN1(cuDevicePrimaryCtxRelease_v2, 0);
 	} else {
 		add_context(context);
 		confirm_context(context);
@@ -199,7 +201,7 @@ bool gt_agent_maps_ready(void)
 	if (!gt_driver.cuMemHostRegister_v2 || !gt_driver.cuMemHostGetDevicePointer_v2 ||
 	    !gt_driver.cuCtxGetCurrent || !gt_agent_map_memory(&memory, &size))
 		return false;
-	if (gt_driver.cuCtxGetCurrent(&context) || !context) {
+	if (OWN1(cuCtxGetCurrent, &context) || !context) {
 		if (!register_in_primary_context(memory, size))
 			return false;
 	} else {
@@ -224,10 +226,10 @@ static void *find_primary_context(int device)
 
 	if (!gt_agent_is_active() || !gt_driver.cuDevicePrimaryCtxGetState ||
 	    !gt_driver.cuDevicePrimaryCtxRetain || !gt_driver.cuDevicePrimaryCtxRelease_v2 ||
-	    gt_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) || !active ||
-	    gt_driver.cuDevicePrimaryCtxRetain(&context, device))
+	    OWN3(cuDevicePrimaryCtxGetState, device, &flags, &active) || !active ||
+	    OWN2(cuDevicePrimaryCtxRetain, &context, device))
 		return NULL;
-	gt_driver.cuDevicePrimaryCtxRelease_v2(device);
+	OWN1(cuDevicePrimaryCtxRelease_v2, device);
 	return context;
 }
 
@@ -236,7 +238,7 @@ static bool is_primary_active(int device)
 	unsigned flags;
 	int active = 0;
 
-	return !gt_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) && active;
+	return !OWN3(cuDevicePrimaryCtxGetState, device, &flags, &active) && active;
 }
 
 /* A call that may end a context, from which nobody selects it any more. */
@@ -249,8 +251,10 @@ static struct context_end begin_end(void *context)
 {
 	struct context_end end = {.context = context, .time = gt_agent_side_time()};
 
-	if (context)
+	if (context) {
+		gt_agent_work_suspend(context);
 		remove_context(context);
+	}
 	return end;
 }
 
@@ -260,6 +264,7 @@ static void finish_end(const struct context_end *end, bool has_ended)
 
 	if (!end->context)
 		return;
+	gt_agent_work_resume(end->context, has_ended);
 	if (!has_ended) {
 		see_context(end->context);
 		return;
@@ -307,7 +312,7 @@ CUresult cuGreenCtxDestroy(void *green)
 
 	NEED(cuGreenCtxDestroy);
 	if (gt_agent_is_active() && gt_driver.cuCtxFromGreenCtx &&
-	    gt_driver.cuCtxFromGreenCtx(&context, green))
+	    OWN2(cuCtxFromGreenCtx, &context, green))
 		context = NULL;
 	end = begin_end(context);
 	error = gt_driver.cuGreenCtxDestroy(green);

@@ -19,9 +19,14 @@
 #include "agent/agent.h"
 #include "agent/functions.h"
 #include "agent/protocol.h"
+#include "agent/work.h"
 
 #define DRIVER "libcuda.so.1"
 #define DRIVER_SHIM "libgputap-driver.so"
+
+enum {
+	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2,
+};
 
 struct gt_agent_functions gt_driver;
 
@@ -52,6 +57,7 @@ static void reset_after_fork(void)
 {
 	gt_agent_contexts_forked();
 	gt_agent_sides_forked();
+	gt_agent_work_forked();
 	gt_agent_ring_forked();
 }
 
@@ -67,9 +73,14 @@ static void find_driver(void)
 		return;
 #define HOOKED(base, since, name, parameters) CALLED(name, parameters)
 #define CALLED(name, parameters) gt_driver.name = (CUresult(*) parameters)dlsym(library, #name);
+#define WORK(base, since, name, per_thread, parameters, ...) CALLED(name, parameters)
 #include "agent/functions.def"
+#include "agent/work.def"
 #undef HOOKED
 #undef CALLED
+#undef WORK
+	if (is_active)
+		gt_agent_work_open();
 }
 
 void gt_agent_find_driver(void)
@@ -82,13 +93,19 @@ static const struct {
 	int since;        /* CUDA version */
 	void *function;
 	size_t offset; /* of the driver's own in gt_driver */
+	bool is_work;  /* of work.def */
+	bool per_thread;
 } hooks[] = {
 #define HOOKED(base, since, name, parameters)                                                      \
-	{#base, since, (void *)name, offsetof(struct gt_agent_functions, name)},
+	{#base, since, (void *)name, offsetof(struct gt_agent_functions, name), false, false},
 #define CALLED(name, parameters)
+#define WORK(base, since, name, per_thread, parameters, ...)                                       \
+	{#base, since, (void *)name, offsetof(struct gt_agent_functions, name), true, per_thread},
 #include "agent/functions.def"
+#include "agent/work.def"
 #undef HOOKED
 #undef CALLED
+#undef WORK
 };
 
 static void *own_function(size_t hook)
@@ -99,22 +116,24 @@ static void *own_function(size_t hook)
 /*
  * Replace a function that cuGetProcAddress returned by its hook. Versions of one function have
  * different parameters: where the driver returned none that it exports, the version decides, of
- * which newer ones come later in the table.
+ * which newer ones come later in the table, and the flags for per-thread-stream variants.
  */
-static void replace_function(const char *symbol, void **function, int version)
+static void replace_function(const char *symbol, void **function, int version, uint64_t flags)
 {
+	bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	void *hook = NULL;
 
 	if (!symbol || !function || !*function)
 		return;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
-		if (strcmp(hooks[i].base, symbol) != 0)
+		if (strcmp(hooks[i].base, symbol) != 0 ||
+		    (hooks[i].is_work && !gt_agent_work_is_timed()))
 			continue;
 		if (own_function(i) == *function) {
 			*function = hooks[i].function;
 			return;
 		}
-		if (hooks[i].since <= version)
+		if (hooks[i].since <= version && (!hooks[i].per_thread || per_thread))
 			hook = hooks[i].function;
 	}
 	if (hook)
@@ -128,7 +147,7 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint
 	NEED(cuGetProcAddress);
 	error = gt_driver.cuGetProcAddress(symbol, function, version, flags);
 	if (!error)
-		replace_function(symbol, function, version);
+		replace_function(symbol, function, version, flags);
 	return error;
 }
 
@@ -140,7 +159,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, u
 	NEED(cuGetProcAddress_v2);
 	error = gt_driver.cuGetProcAddress_v2(symbol, function, version, flags, status);
 	if (!error)
-		replace_function(symbol, function, version);
+		replace_function(symbol, function, version, flags);
 	return error;
 }
 

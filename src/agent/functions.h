@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gt_agent_copy_2d;
+struct gt_agent_copy_3d;
+struct gt_agent_launch;
+
 #define EXPORT __attribute__((visibility("default")))
 
 typedef int CUresult;
@@ -18,17 +22,23 @@ enum {
 struct gt_agent_functions {
 #define HOOKED(base, since, name, parameters) CUresult(*name) parameters;
 #define CALLED(name, parameters) CUresult(*name) parameters;
+#define WORK(base, since, name, per_thread, parameters, ...) CUresult(*name) parameters;
 #include "agent/functions.def"
+#include "agent/work.def"
 #undef HOOKED
 #undef CALLED
+#undef WORK
 };
 extern struct gt_agent_functions gt_driver;
 
 #define HOOKED(base, since, name, parameters) EXPORT CUresult name parameters;
 #define CALLED(name, parameters)
+#define WORK(base, since, name, per_thread, parameters, ...) EXPORT CUresult name parameters;
 #include "agent/functions.def"
+#include "agent/work.def"
 #undef HOOKED
 #undef CALLED
+#undef WORK
 
 /* Whether gputap started the process: else the hooks only call the driver. */
 bool gt_agent_is_active(void);

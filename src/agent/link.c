@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/caller.h"
 #include "agent/functions.h"
+#include "agent/own_call.h"
 
 enum {
 	CU_INPUT_PTX = 1,
@@ -211,18 +212,18 @@ int gt_agent_link(const char *texts, size_t size, unsigned max_registers,
 	if (!gt_driver.cuLinkCreate_v2 || !gt_driver.cuLinkAddData_v2 ||
 	    !gt_driver.cuLinkComplete || !gt_driver.cuLinkDestroy)
 		return CUDA_ERROR_NOT_FOUND;
-	if (!gt_driver.cuCtxGetCurrent(&context) && context)
+	if (!OWN1(cuCtxGetCurrent, &context) && context)
 		return link_texts(texts, size, max_registers, ret_linked);
 	/* A library may be loaded before there is a context. */
-	error = gt_driver.cuDevicePrimaryCtxRetain(&context, 0);
+	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
 	if (error)
 		return error;
-	error = gt_driver.cuCtxPushCurrent_v2(context);
+	error = OWN1(cuCtxPushCurrent_v2, context);
 	if (!error) {
 		error = link_texts(texts, size, max_registers, ret_linked);
-		gt_driver.cuCtxPopCurrent_v2(&popped);
+		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
-	gt_driver.cuDevicePrimaryCtxRelease_v2(0);
+	OWN1(cuDevicePrimaryCtxRelease_v2, 0);
 	return error;
 }
 

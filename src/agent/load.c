@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/caller.h"
 #include "agent/functions.h"
+#include "agent/own_call.h"
 #include "agent/protocol.h"
 
 enum {
@@ -29,10 +30,10 @@ static uint32_t current_capability(void)
 
 	if (!gt_driver.cuDeviceGetAttribute)
 		return 0;
-	if (!gt_driver.cuCtxGetDevice || gt_driver.cuCtxGetDevice(&device))
+	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &device))
 		device = 0;
-	if (gt_driver.cuDeviceGetAttribute(&major, CU_ATTRIBUTE_MAJOR, device) ||
-	    gt_driver.cuDeviceGetAttribute(&minor, CU_ATTRIBUTE_MINOR, device))
+	if (OWN3(cuDeviceGetAttribute, &major, CU_ATTRIBUTE_MAJOR, device) ||
+	    OWN3(cuDeviceGetAttribute, &minor, CU_ATTRIBUTE_MINOR, device))
 		return 0;
 	return (uint32_t)(major * 10 + minor);
 }
@@ -128,18 +129,18 @@ static CUresult compile(enum gt_agent_container kind, void *handle,
 
 	if (kind == GT_AGENT_MODULE)
 		return compile_module(handle, kernels);
-	if (!gt_driver.cuCtxGetCurrent(&context) && context)
+	if (!OWN1(cuCtxGetCurrent, &context) && context)
 		return compile_library(handle, kernels);
 	/* The memory of the maps was registered there. */
-	error = gt_driver.cuDevicePrimaryCtxRetain(&context, 0);
+	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
 	if (error)
 		return error;
-	error = gt_driver.cuCtxPushCurrent_v2(context);
+	error = OWN1(cuCtxPushCurrent_v2, context);
 	if (!error) {
 		error = compile_library(handle, kernels);
-		gt_driver.cuCtxPopCurrent_v2(&popped);
+		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
-	gt_driver.cuDevicePrimaryCtxRelease_v2(0);
+	OWN1(cuDevicePrimaryCtxRelease_v2, 0);
 	return error;
 }
 

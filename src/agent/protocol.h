@@ -28,6 +28,11 @@
 #define GT_AGENT_SOCKET "GPUTAP_AGENT_SOCKET"
 /* How many system call filters gputap runs under (filters.h); 0 by default. */
 #define GT_AGENT_FILTERS "GPUTAP_AGENT_FILTERS"
+/* Optional: 1, the work of GPUs is timed (work.h); n: every n-th operation; 0, as by default: not.
+ */
+#define GT_AGENT_GPU_TIMES "GPUTAP_AGENT_GPU_TIMES"
+/* Optional: 0, images are not passed to the collector. */
+#define GT_AGENT_IMAGES "GPUTAP_AGENT_IMAGES"
 /* Optional: how many milliseconds a process waits for an answer, 30,000 by default. */
 #define GT_AGENT_DEADLINE "GPUTAP_AGENT_DEADLINE"
 
@@ -66,10 +71,11 @@ enum gt_agent_operation {
 struct gt_agent_request {
 	__u32 magic;
 	__u16 version;
-	__u16 operation;  /* gt_agent_operation */
-	__u64 size;       /* of the image; the file may be longer */
-	__u32 capability; /* of the device: 75 for 7.5 */
-	__u32 thread;
+	__u16 operation;       /* gt_agent_operation */
+	__u64 size;            /* of the image; the file may be longer */
+	__u32 capability;      /* of the device: 75 for 7.5 */
+	__u32 thread, process; /* as the agent sees them */
+	__u32 reserved;
 	__u64 fingerprint[2]; /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
 	char token[GT_AGENT_TOKEN];
 };

@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/caller.h"
 #include "agent/functions.h"
+#include "agent/own_call.h"
 
 /* The kernels that are in a side module, in memory of its own: see side_pair. */
 struct side_kernels {
@@ -149,7 +150,7 @@ static void *current_context(void)
 	void *context = NULL;
 
 	if (gt_driver.cuCtxGetCurrent)
-		gt_driver.cuCtxGetCurrent(&context);
+		OWN1(cuCtxGetCurrent, &context);
 	return context;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/gpu_times.h"
 #include "cli/programs.h"
 #include "cli/target.h"
 #include "cli/trace_injection.h"
@@ -269,6 +270,7 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	given->injection.json = given->target.json;
 	given->injection.verbose = given->target.trace.verbose;
 	given->injection.threads = GT_CLI_INJECTION_THREADS;
+	given->injection.event_bytes = given->target.trace.gpu_times_period ? GT_GPU_TIMES_RING : 0;
 	status = gt_trace_injection_open(&given->injection, &given->inject, &injection);
 	if (status != GT_GO_ON)
 		return status;

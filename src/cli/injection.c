@@ -311,6 +311,7 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 		.kernels = self->given->kernels.words.items,
 		.kernel_count = (uint32_t)self->given->kernels.words.count,
 		.host_programs = self->host_programs,
+		.event_bytes = self->given->event_bytes,
 		.report = report_module,
 		.progress = show_progress,
 		.context = self,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/gpu_times.h"
 #include "event/kinds.h"
 #include "probe/api/calls.h"
 
@@ -53,6 +54,14 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 		return gt_cli_usage_error(self,
 					  "invalid value '%" PRIu64 "' for --stack-depth (1 to %d)",
 					  trace->stack_depth, GT_MAX_CALLERS);
+	if (gt_gpu_times_parse(trace->gpu_times, &trace->gpu_times_period))
+		return gt_cli_usage_error(self,
+					  "invalid value '%s' for --gpu-times (one of: off, all, "
+					  "sampled=N)",
+					  trace->gpu_times);
+	if (trace->gpu_times_period && !command)
+		return gt_cli_usage_error(self, "--gpu-times needs a command: -- CMD: the agent "
+						"that times work cannot enter a running process");
 	trace->command = command;
 	if (!trace->from)
 		gt_trace_options_resolve(trace, callers);
@@ -235,8 +244,25 @@ static int wait_for_command(struct gt_session *session, const struct gt_trace_op
 	return command.status;
 }
 
-int gt_target_run(const struct gt_trace_options *options, const struct gt_run *run)
+/* Open a session, and what times the work of the GPU beside it. */
+static int open_session(struct gt_trace_options *options, struct gt_gpu_times **ret_times,
+			struct gt_session **ret_session, struct gt_diag *diag)
 {
+	int error = 0;
+
+	if (options->gpu_times_period) {
+		error = gt_gpu_times_open(options, options->gpu_times_period, ret_times, diag);
+		if (!error)
+			options->companion = gt_gpu_times_companion(*ret_times);
+	}
+	return error ? error : gt_session_open(options, ret_session, diag);
+}
+
+int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run)
+{
+	struct gt_trace_options changed = *given, *options = &changed;
+	/* The session ends before what it uses. */
+	gt_auto(gpu_times) struct gt_gpu_times *times = NULL;
 	gt_auto(session) struct gt_session *session = NULL;
 	struct running running = {
 		.run = run,
@@ -246,7 +272,7 @@ int gt_target_run(const struct gt_trace_options *options, const struct gt_run *r
 				options->names.words.count || options->duration),
 	};
 	struct gt_diag diag = {0};
-	int error = gt_session_open(options, &session, &diag);
+	int error = open_session(options, &times, &session, &diag);
 	int status = GT_EXIT_OK;
 	bool opened = false;
 

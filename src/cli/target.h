@@ -69,4 +69,4 @@ struct gt_run {
  * hides a loss; totals without a loss are not printed if the command prints them. Returns the exit
  * status: the traced command's, if there is one.
  */
-int gt_target_run(const struct gt_trace_options *options, const struct gt_run *run);
+int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run);

@@ -339,6 +339,7 @@ static int open_collector(struct gt_trace_injection *injection)
 		.context = injection,
 		.prepare = prepare,
 		.attach = attach,
+		.inject = injection->inject,
 		.fd = gt_inject_fd(injection->inject),
 		.interval_ms = INTERVAL_MS,
 		.poll = poll_collector,

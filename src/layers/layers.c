@@ -8,6 +8,7 @@
 
 /* clang-format off */
 static const struct gt_layer_kinds *const sources[] = {
+	&gt_layer_gpu_work,
 	&gt_layer_nvml,
 	&gt_layer_sched,
 	&gt_layer_fault,

@@ -70,6 +70,7 @@ bool gt_layer_is_in_thread(const struct gt_event *event);
 void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 		   const struct gt_names *names, const struct gt_event *event);
 
+extern const struct gt_layer_kinds gt_layer_gpu_work;
 extern const struct gt_layer_kinds gt_layer_nvml;
 extern const struct gt_layer_kinds gt_layer_sched;
 extern const struct gt_layer_kinds gt_layer_fault;

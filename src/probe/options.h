@@ -78,6 +78,9 @@
 	       "record the arguments of kernel launches") \
 	OPTION(command, FLAG, cgroups, 0, "containers", NULL, NULL, LIVE, \
 	       "record the cgroup of each process, and its container") \
+	OPTION(command, STRING, gpu_times, 0, "gpu-times", "WHICH", NULL, LIVE, \
+	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, or " \
+	       "sampled=N: every N-th (default: off)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: auto, multi (uprobe_multi) or perf") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
@@ -111,10 +114,11 @@ struct gt_trace_options {
 	char *const *command; /* a program and its arguments, ended by NULL; NULL: none */
 	pid_t *processes;     /* the numbers of `pids`; owned */
 	size_t process_count;
-	bool entries;  /* write entry events, for live text */
-	bool failures; /* also calls of unselected functions, if they return an error */
-	bool capture;  /* the events are stored, and may be analysed elsewhere */
-	bool sums;     /* calls are wanted as sums by function only (`sums` events) */
+	uint64_t gpu_times_period; /* `gpu_times`: 0: off; every n-th operation is timed */
+	bool entries;              /* write entry events, for live text */
+	bool failures;             /* also calls of unselected functions, if they return an error */
+	bool capture;              /* the events are stored, and may be analysed elsewhere */
+	bool sums;                 /* calls are wanted as sums by function only (`sums` events) */
 	/* Emit the totals so far (`account`, `totals`, `sums`) at this interval, ns; 0: at the end
 	 * only. */
 	uint64_t totals_interval;

@@ -29,9 +29,10 @@ struct event_ring {
 	uint64_t number;
 	uint64_t position; /* bytes that were read */
 	pid_t pid;
-	int pidfd;   /* -1: the end of the process is not seen */
-	bool ended;  /* nobody writes any more */
-	bool broken; /* the process has destroyed it */
+	bool is_foreign; /* in another pid namespace: its threads are not known */
+	int pidfd;       /* -1: the end of the process is not seen */
+	bool ended;      /* nobody writes any more */
+	bool broken;     /* the process has destroyed it */
 };
 
 struct gt_inject_events {
@@ -110,13 +111,14 @@ static void free_ring(struct gt_inject_events *events, struct event_ring *ring)
 	free(ring);
 }
 
-void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, int socket)
+void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_foreign, int socket)
 {
 	struct event_ring *ring = events->count < MAX_RINGS ? calloc(1, sizeof(*ring)) : NULL;
 
 	end_earlier(events, pid);
 	if (ring) {
 		ring->pid = pid;
+		ring->is_foreign = is_foreign;
 		ring->pidfd = -1;
 	}
 	if (!ring || !send_ring(events, ring, socket)) {
@@ -233,6 +235,8 @@ static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
 		if (!read_record(events, ring))
 			return false;
 		event->process = (uint32_t)ring->pid;
+		if (ring->is_foreign)
+			event->thread = 0;
 		if (gt_event_check(event, event->size))
 			events->retired.malformed++;
 		else

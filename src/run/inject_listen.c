@@ -204,6 +204,7 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 	case GT_AGENT_EVENTS:
 		if (inject->events)
 			gt_inject_events_send(inject->events, connection->module.pid,
+					      connection->module.pid != (pid_t)request->process,
 					      connection->fd);
 		return false;
 	case GT_AGENT_MAPS:

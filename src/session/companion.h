@@ -10,8 +10,11 @@
 #include "event/queue.h"
 #include "launch/environment.h"
 
+struct gt_inject;
+
 struct gt_companion {
 	void *context;
+	struct gt_inject *inject; /* its collector (run/inject.h) */
 	/*
 	 * Change the environment of the command, before its process is created. filtered: the
 	 * process gets a filter of system calls from the session. 0 or -Exxx.

@@ -97,7 +97,9 @@ static void put_records(struct gt_live *live, uint64_t until)
 	for (; live->records_put < count; live->records_put++) {
 		const struct gt_event *event = records->events.items[live->records_put];
 
-		if (event->time > until)
+		/* Work of GPUs is late, in no order, and may have any time of a process's choice.
+		 */
+		if (event->time > until && event->kind != GT_EVENT_gpu_work)
 			return;
 		gt_pipeline_put(live->pipeline, event, event->size);
 	}
@@ -112,6 +114,9 @@ static void poll_companion(struct gt_live *live, bool ended)
 
 	if (companion && companion->poll(companion->context, &live->records, ended, &diag))
 		gt_event_queue_note(live->host.events, "%s", diag.text);
+	/* The account has the losses of that queue. */
+	live->host.events->lost += live->records.lost;
+	live->records.lost = 0;
 }
 
 static int poll_interval(const struct gt_live *live)

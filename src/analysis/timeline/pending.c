@@ -242,11 +242,12 @@ static bool is_copy(uint32_t operation)
 static bool is_measured_by(const struct pending_operation *operation,
 			   const struct gt_event_gpu_work *work)
 {
+	uint64_t last = work->returned > work->submitted ? work->returned : work->submitted;
 	bool same = operation->interval.operation == (enum gt_gpu_operation)work->operation ||
 		    (is_copy(operation->interval.operation) && is_copy(work->operation));
 
-	return same && operation->call_start <= work->submitted &&
-	       work->submitted <= operation->call_end;
+	/* A traced call of the driver is within these times, one of the runtime around them. */
+	return same && operation->call_start <= last && work->submitted <= operation->call_end;
 }
 
 static struct pending_operation *find_in(struct pending_operation *from,

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "base/own_call.h"
 #include "probe/api/arguments.bpf.h"
 #include "probe/api/calls.h"
 #include "probe/api/current.bpf.h"
@@ -158,6 +159,17 @@ static __always_inline __u64 cookie_at_entry(struct pt_regs *regs)
 	return known ? *known : ~0ull;
 }
 
+/* Whether a call that returns to this address is one of the agent, and not of the program. */
+static __always_inline bool is_own_call(__u64 address)
+{
+	__u64 bytes = 0;
+
+	if (!settings.has_agent)
+		return false;
+	bpf_probe_read_user(&bytes, sizeof(bytes), (void *)address);
+	return (bytes & GT_OWN_CALL_MASK) == GT_OWN_CALL_BYTES;
+}
+
 SEC("uprobe")
 int call_entry(struct pt_regs *regs)
 {
@@ -179,6 +191,8 @@ int call_entry(struct pt_regs *regs)
 		initialise_thread(thread, task);
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!thread->traced || !plan)
+		return 0;
+	if (settings.has_agent && is_own_call(return_address(regs)))
 		return 0;
 	if (cookie >> 48 & GT_COOKIE_RUNTIME && !runtime_called)
 		runtime_called = 1;
@@ -318,6 +332,7 @@ int call_return(struct pt_regs *regs)
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
 		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & UNCOUNTED) &&
+		    !is_own_call(PROGRAM_COUNTER(regs)) &&
 		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
 		return 0;

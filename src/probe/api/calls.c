@@ -109,6 +109,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.stack_copy = options->stack == GT_STACK_DWARF,
 		.kernel_arguments = options->kernel_arguments,
 		.python = host->pythons_fd >= 0,
+		.has_agent = host->options->companion != NULL,
 		.condition_count = host->condition_count,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth

@@ -106,6 +106,7 @@ struct gt_call_settings {
 	__u8 stack_copy;    /* copy stacks instead of following frame pointers */
 	__u8 kernel_arguments; /* record the arguments of kernels */
 	__u8 python;           /* record Python frames with stacks */
+	__u8 has_agent;        /* ignore the calls that the agent makes itself (base/own_call.h) */
 };
 
 /* Of one function, one per CPU: the fields of a `sums` event. */

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cli/gpu_times.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/protocol.h"
+#include "analysis/clock_fit.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "run/inject_command.h"
+
+enum {
+	INTERVAL_MS = 5,  /* between two reads of the rings */
+	MAX_CLOCKS = 16,  /* of a process; then the oldest one is forgotten */
+	MAX_MOMENTS = 64, /* of a clock; then every second one is forgotten */
+	MAX_ROUNDS = 64,  /* of reading at the end, while processes continue */
+	STEP_NS = 500,    /* the resolution of events that CUDA documents */
+};
+
+#define DRIFTS_AFTER_NS GT_SECOND_NS /* earlier, the drift is less than its error */
+#define FUTURE_NS GT_SECOND_NS       /* an event that is later than this is not true */
+
+struct times_moment {
+	uint64_t gpu, before, after;
+};
+
+/*
+ * A clock of a context. At first its offset from CLOCK_MONOTONIC is taken as constant: the middle
+ * of what its first moments allow. Once there are moments over a second, they are fitted to a line.
+ * A clock that does not advance as time does, such as a virtual one, has no line: then the offset
+ * stays, and differences of times are exact.
+ */
+struct times_clock {
+	uint16_t number;
+	GT_VEC(struct times_moment) moments;
+	bool used;                       /* the offset is final */
+	int64_t lowest, highest, offset; /* CLOCK_MONOTONIC - clock */
+	struct gt_clock_fit fit;
+	bool has_line;
+};
+
+struct times_process {
+	struct times_clock clocks[MAX_CLOCKS];
+	unsigned next; /* to be replaced */
+};
+
+struct gt_gpu_times {
+	const struct gt_trace_options *options;
+	uint64_t period;
+	struct gt_companion companion;
+	const struct gt_companion *inner; /* NULL: none */
+	struct gt_inject *inject;
+	bool owns_inject;
+	struct gt_hash *processes;     /* by ring */
+	struct gt_event_queue *events; /* of this round */
+	uint64_t read, lost, malformed;
+};
+
+int gt_gpu_times_parse(const char *text, uint64_t *ret_period)
+{
+	static const char sampled[] = "sampled=";
+	uint64_t period = 0;
+
+	if (text && !strcmp(text, "all"))
+		period = 1;
+	else if (text && !strncmp(text, sampled, strlen(sampled))) {
+		if (gt_parse_u64(text + strlen(sampled), &period) || !period)
+			return -EINVAL;
+	} else if (text && strcmp(text, "off")) {
+		return -EINVAL;
+	}
+	*ret_period = period;
+	return 0;
+}
+
+/* ---- clocks ------------------------------------------------------------------------------ */
+
+static void clear_clock(struct times_clock *clock)
+{
+	gt_vec_free(&clock->moments);
+	gt_clock_fit_clear(&clock->fit);
+	*clock = (struct times_clock){0};
+}
+
+static void free_process(void *opaque)
+{
+	struct times_process *process = opaque;
+
+	for (unsigned i = 0; i < MAX_CLOCKS; i++)
+		clear_clock(&process->clocks[i]);
+	free(process);
+}
+
+static struct times_clock *find_clock(struct times_process *process, uint16_t number)
+{
+	for (unsigned i = 0; i < MAX_CLOCKS; i++)
+		if (process->clocks[i].number == number)
+			return &process->clocks[i];
+	return NULL;
+}
+
+/* NULL: no memory. */
+static struct times_process *find_process(struct gt_gpu_times *times, uint64_t ring)
+{
+	struct times_process *process = gt_hash_get_u64(times->processes, ring);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (process && gt_hash_set_u64(times->processes, ring, process)) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static void forget_every_second(struct times_clock *clock)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < clock->moments.count; i += 2)
+		clock->moments.items[kept++] = clock->moments.items[i];
+	clock->moments.count = kept;
+}
+
+static int fit_line(struct times_clock *clock)
+{
+	int error = 0;
+
+	gt_clock_fit_clear(&clock->fit);
+	clock->fit.step = STEP_NS;
+	gt_vec_each (moment, &clock->moments)
+		if (gt_clock_fit_add_before(&clock->fit, moment->before, moment->gpu) ||
+		    gt_clock_fit_add_after(&clock->fit, moment->gpu, moment->after))
+			error = -ENOMEM;
+	if (!error)
+		error = gt_clock_fit_solve(&clock->fit);
+	clock->has_line = !error && !clock->fit.violations;
+	return error;
+}
+
+/* What a moment allows the offset to be, while it is taken as constant. */
+static void bound_offset(struct times_clock *clock, const struct times_moment *moment)
+{
+	int64_t lowest = (int64_t)(moment->before - moment->gpu),
+		highest = (int64_t)(moment->after - moment->gpu);
+
+	if (clock->moments.count == 1) {
+		clock->lowest = lowest;
+		clock->highest = highest;
+	} else if (lowest <= clock->highest && highest >= clock->lowest) {
+		clock->lowest = lowest > clock->lowest ? lowest : clock->lowest;
+		clock->highest = highest < clock->highest ? highest : clock->highest;
+	}
+	clock->offset = clock->lowest + (clock->highest - clock->lowest) / 2;
+}
+
+static int add_moment(struct times_clock *clock, const struct times_moment *moment)
+{
+	uint64_t first;
+
+	if (clock->moments.count == MAX_MOMENTS)
+		forget_every_second(clock);
+	if (gt_vec_push(&clock->moments, *moment))
+		return -ENOMEM;
+	if (!clock->used)
+		bound_offset(clock, moment);
+	first = clock->moments.items[0].gpu;
+	if (moment->gpu > first && moment->gpu - first >= DRIFTS_AFTER_NS)
+		return fit_line(clock);
+	return 0;
+}
+
+/* The furthest that the constant offset is from what the moments allow. */
+static uint64_t offset_error(const struct times_clock *clock)
+{
+	int64_t error = 0;
+
+	gt_vec_each (moment, &clock->moments) {
+		int64_t below = (int64_t)(moment->after - moment->gpu) - clock->offset,
+			above = clock->offset - (int64_t)(moment->before - moment->gpu);
+		int64_t outside = below < above ? -below : -above;
+		int64_t inside = clock->highest - clock->offset;
+
+		if (outside > error)
+			error = outside;
+		if (inside > error)
+			error = inside;
+	}
+	return (uint64_t)error + STEP_NS;
+}
+
+static uint64_t host_time(const struct times_clock *clock, uint64_t gpu)
+{
+	return clock->has_line ? gt_clock_fit_host(&clock->fit, gpu)
+			       : gpu + (uint64_t)clock->offset;
+}
+
+static uint64_t clock_error(const struct times_clock *clock)
+{
+	return clock->has_line ? (uint64_t)clock->fit.error + STEP_NS : offset_error(clock);
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static bool take_moment(struct gt_gpu_times *times, struct times_process *process,
+			const struct gt_agent_clock *record)
+{
+	const struct times_moment moment = {
+		.gpu = record->head.time,
+		.before = record->before,
+		.after = record->after,
+	};
+	struct times_clock *clock = find_clock(process, record->head.clock);
+
+	if (record->head.size != sizeof(*record) || record->head.clock < GT_AGENT_FIRST_CLOCK ||
+	    record->before > record->after || record->after > gt_clock_monotonic() + FUTURE_NS)
+		return false;
+	if (!clock) {
+		clock = &process->clocks[process->next++ % MAX_CLOCKS];
+		clear_clock(clock);
+		clock->number = record->head.clock;
+	}
+	if (add_moment(clock, &moment))
+		times->lost++;
+	return true;
+}
+
+static bool take_work(struct gt_gpu_times *times, struct times_process *process,
+		      const struct gt_event_gpu_work *record)
+{
+	struct times_clock *clock = record->head.clock >= GT_AGENT_FIRST_CLOCK
+					    ? find_clock(process, record->head.clock)
+					    : NULL;
+	struct gt_event_gpu_work work = *record;
+
+	if (!clock || record->start > record->head.time || record->operation > GT_GPU_GRAPH)
+		return false;
+	clock->used = true;
+	work.start = host_time(clock, record->start);
+	work.head.time = host_time(clock, record->head.time);
+	work.head.clock = GT_CLOCK_MONOTONIC;
+	work.error = clock_error(clock);
+	if (work.start > work.head.time || work.head.time > gt_clock_monotonic() + FUTURE_NS)
+		return false;
+	times->read++;
+	gt_event_queue_copy(times->events, &work.head);
+	return true;
+}
+
+static void take_event(void *context, uint64_t ring, const struct gt_event *event)
+{
+	struct gt_gpu_times *times = context;
+	struct times_process *process;
+	bool valid = false;
+
+	if (!event) {
+		process = gt_hash_remove_u64(times->processes, ring);
+		if (process)
+			free_process(process);
+		return;
+	}
+	process = find_process(times, ring);
+	if (!process) {
+		times->lost++;
+		return;
+	}
+	if (event->kind == GT_AGENT_EVENT_CLOCK)
+		valid = take_moment(times, process, (const void *)event);
+	else if (event->kind == GT_EVENT_gpu_work)
+		valid = take_work(times, process, (const void *)event);
+	times->malformed += !valid;
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+static void put_part(struct gt_strbuf *text, uint64_t count, const char *what)
+{
+	if (count)
+		gt_strbuf_printf(text, "%s%" PRIu64 " %s", text->length ? ", " : "", count, what);
+}
+
+/* Which operations have no times, and why. */
+static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queue *events)
+{
+	struct gt_inject_event_counts all = gt_inject_event_counts(times->inject);
+	const uint64_t *counts = all.counts;
+	uint64_t known = times->read + counts[GT_AGENT_LOST] + times->malformed;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	put_part(&text, counts[GT_AGENT_UNSAMPLED], "not sampled");
+	put_part(&text, counts[GT_AGENT_CAPTURED], "not timed: in stream capture");
+	put_part(&text, counts[GT_AGENT_EXHAUSTED], "not timed: too many not complete at a time");
+	put_part(&text, counts[GT_AGENT_UNTIMED], "not timed: the driver rejected an event");
+	if (counts[GT_AGENT_TIMED] > known)
+		put_part(&text, counts[GT_AGENT_TIMED] - known,
+			 "not timed: not complete when their process or context ended");
+	put_part(&text, counts[GT_AGENT_LOST], "lost: the ring was full");
+	if (!all.rings && all.rings_dropped)
+		gt_event_queue_note(events, "GPU times: %u process%s got no ring for events",
+				    all.rings_dropped, all.rings_dropped == 1 ? "" : "es");
+	else if (!all.rings)
+		gt_event_queue_note(events,
+				    "GPU times: no work was seen: the command submitted none, or "
+				    "could not load the agent (a static or set-user-ID program)");
+	else
+		gt_event_queue_note(events, "GPU times: %" PRIu64 " operation%s timed%s%s",
+				    times->read, times->read == 1 ? "" : "s",
+				    text.length ? "; " : "", gt_strbuf_string(&text));
+}
+
+/* ---- the companion ----------------------------------------------------------------------- */
+
+static int prepare(void *context, struct gt_environment *environment, bool filtered,
+		   struct gt_diag *diag)
+{
+	struct gt_gpu_times *times = context;
+	char period[24];
+	int error;
+
+	if (times->inner)
+		error = times->inner->prepare(times->inner->context, environment, filtered, diag);
+	else
+		error = gt_inject_environment(times->inject, environment, filtered, diag);
+	snprintf(period, sizeof(period), "%" PRIu64, times->period);
+	if (!error)
+		error = gt_environment_set(environment, GT_AGENT_GPU_TIMES, period);
+	/* The software GPU gets the PTX of cubins from the collector. */
+	if (!error && !times->inner && !environment->soft_gpu)
+		error = gt_environment_set(environment, GT_AGENT_IMAGES, "0");
+	return error;
+}
+
+static int attach(void *context, const struct gt_command *files,
+		  const struct gt_environment *environment, int pidfd, struct gt_diag *diag)
+{
+	const struct gt_gpu_times *times = context;
+
+	return times->inner ? times->inner->attach(times->inner->context, files, environment, pidfd,
+						   diag)
+			    : 0;
+}
+
+static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
+		       struct gt_diag *diag)
+{
+	struct gt_gpu_times *times = context;
+	uint64_t lost = gt_inject_event_counts(times->inject).counts[GT_AGENT_LOST];
+	int error, rounds = ended ? MAX_ROUNDS : 1;
+
+	if (times->inner)
+		error = times->inner->poll(times->inner->context, events, ended, diag);
+	else
+		error = ended ? gt_inject_finish(times->inject, diag)
+			      : gt_inject_poll(times->inject, diag);
+	times->events = events;
+	while (gt_inject_read_events(times->inject, take_event, times) && --rounds > 0)
+		;
+	if (ended) {
+		note_coverage(times, events);
+		events->lost += lost + times->lost + times->malformed +
+				gt_inject_event_counts(times->inject).malformed;
+	}
+	return error;
+}
+
+const struct gt_companion *gt_gpu_times_companion(const struct gt_gpu_times *times)
+{
+	return &times->companion;
+}
+
+static int open_collector(struct gt_gpu_times *times, struct gt_diag *diag)
+{
+	const struct gt_inject_options options = {.event_bytes = GT_GPU_TIMES_RING};
+
+	if (times->inner) {
+		times->inject = times->inner->inject;
+		return 0;
+	}
+	times->owns_inject = true;
+	return gt_inject_open(&options, &times->inject, diag);
+}
+
+int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
+		      struct gt_gpu_times **ret_times, struct gt_diag *diag)
+{
+	gt_auto(gpu_times) struct gt_gpu_times *times = calloc(1, sizeof(*times));
+	int error;
+
+	if (times)
+		times->processes = gt_hash_new();
+	if (!times || !times->processes)
+		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	times->options = options;
+	times->period = period;
+	times->inner = options->companion;
+	error = open_collector(times, diag);
+	if (error)
+		return error;
+	times->companion = (struct gt_companion){
+		.context = times,
+		.prepare = prepare,
+		.attach = attach,
+		.inject = times->inject,
+		.fd = gt_inject_fd(times->inject),
+		.interval_ms = times->inner && times->inner->interval_ms < INTERVAL_MS
+				       ? times->inner->interval_ms
+				       : INTERVAL_MS,
+		.poll = poll_agents,
+	};
+	*ret_times = gt_take(times);
+	return 0;
+}
+
+void gt_gpu_times_close(struct gt_gpu_times *times)
+{
+	if (!times)
+		return;
+	if (times->owns_inject)
+		gt_inject_close(times->inject);
+	gt_hash_free_with(times->processes, free_process);
+	free(times);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * --gpu-times: the times of a GPU's work, from the agent in the processes of the traced command
+ * (agent/work.h). They come on clocks of contexts; here they are related to CLOCK_MONOTONIC.
+ */
+#pragma once
+
+#include "probe/options.h"
+#include "session/companion.h"
+
+struct gt_gpu_times;
+
+/* Bytes of the ring of each process. */
+#define GT_GPU_TIMES_RING (4u << 20)
+
+/*
+ * Parse the option's value: "off" or NULL 0, "all" 1, "sampled=N" N, of which every N-th operation
+ * is timed. 0 or -EINVAL.
+ */
+int gt_gpu_times_parse(const char *text, uint64_t *ret_period);
+
+/*
+ * Open for options whose `gpu_times` is a valid period. A companion of them continues inside this
+ * one; its collector has rings of GT_GPU_TIMES_RING. 0 or -Exxx. `options` must outlive the result.
+ */
+int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
+		      struct gt_gpu_times **ret_times, struct gt_diag *diag);
+void gt_gpu_times_close(struct gt_gpu_times *times);
+GT_DEFINE_AUTO(gpu_times, struct gt_gpu_times, gt_gpu_times_close)
+
+/* For the session's options. */
+const struct gt_companion *gt_gpu_times_companion(const struct gt_gpu_times *times);
