@@ -11,6 +11,7 @@ enum {
 	MAX_DEVICES = 16,
 	MAX_MULTIPROCESSORS = 1024,
 	MAX_WORKERS = 1024,
+	MAX_QUEUE = 1 << 20,
 	MIN_ARCH = 30,
 	MAX_ARCH = 999,
 };
@@ -115,6 +116,8 @@ int sg_config_read(struct sg_config *ret_config, struct gt_diag *diag)
 		error = read_count("SOFTGPU_WORKERS", 1, MAX_WORKERS, &config.workers, diag);
 	if (!error)
 		error = read_count("SOFTGPU_ARCH", MIN_ARCH, MAX_ARCH, &config.arch, diag);
+	if (!error)
+		error = read_count("SOFTGPU_QUEUE", 1, MAX_QUEUE, &config.queue, diag);
 	if (!error && get_variable("SOFTGPU_TIMEOUT") &&
 	    gt_parse_duration(get_variable("SOFTGPU_TIMEOUT"), &config.timeout_ns))
 		error = reject_value(diag, "SOFTGPU_TIMEOUT", "a time such as 10s or 500ms");

@@ -15,6 +15,7 @@ struct sg_config {
 	uint32_t arch;            /* 90 for compute capability 9.0 */
 	uint64_t timeout_ns;      /* of one kernel; 0: none */
 	const char *reports;      /* name of the socket for such reports; NULL: none */
+	uint32_t queue;           /* operations that a stream holds; 0: no limit */
 	bool verbose;             /* report faults, rejected modules, unsupported calls on stderr */
 	bool virtual_time;        /* operations take modelled times on a virtual clock */
 	int64_t clock_offset_ns;  /* of the virtual clock against CLOCK_MONOTONIC at the start */

@@ -167,6 +167,9 @@ static void *stream_thread(void *argument)
 		sg_operation_unreference(operation);
 		pthread_mutex_lock(&context->lock);
 		stream->running = false;
+		stream->queued--;
+		if (sg_state.config.queue)
+			pthread_cond_broadcast(&stream->wake);
 	}
 	retire_locked(stream);
 	pthread_mutex_unlock(&context->lock);
@@ -379,6 +382,15 @@ static void set_tail(CUstream stream, struct sg_operation *operation)
 	sg_operation_unreference(before);
 }
 
+/* Wait while the stream holds as many operations as it may (SOFTGPU_QUEUE). */
+static void wait_for_space_locked(CUstream stream)
+{
+	uint32_t limit = sg_state.config.queue;
+
+	while (limit && stream->kind != SG_STREAM_INTERNAL && stream->queued >= limit)
+		pthread_cond_wait(&stream->wake, &stream->context->lock);
+}
+
 /*
  * Submit an operation. With *ret_run nothing is before it, and the caller has to run it (perform,
  * then finish_own), which is faster than waking a thread.
@@ -391,6 +403,7 @@ static CUresult put_operation(CUstream stream, struct sg_operation *operation, b
 
 	operation->submitted_ns = sg_clock_submit(operation);
 	pthread_mutex_lock(&context->lock);
+	wait_for_space_locked(stream);
 	if (!add_default_stream_rules(stream, operation))
 		goto out;
 	*ret_run = may_run && nothing_before(stream, operation);
@@ -406,6 +419,7 @@ static CUresult put_operation(CUstream stream, struct sg_operation *operation, b
 	} else {
 		*stream->last = sg_operation_reference(operation);
 		stream->last = &operation->next;
+		stream->queued++;
 		pthread_cond_broadcast(&stream->wake);
 	}
 out:

@@ -53,6 +53,7 @@ struct CUstream_st {
 	/* Under the context's lock: */
 	struct sg_operation *first, **last; /* the queue */
 	struct sg_operation *tail;          /* the last one submitted; a reference, or NULL */
+	uint32_t queued;                    /* operations of the thread that are not done */
 	bool running;                       /* an operation has left the queue and is not done */
 	enum sg_work_kind running_kind;     /* its kind */
 	bool has_thread;

@@ -93,6 +93,16 @@ static void put_work(struct gt_strbuf *text, const struct gt_cause *cause)
 	gt_strbuf_puts(text, releases[cause->release]);
 }
 
+/* A few operations in a stream are no full queue. */
+static void put_full_queue(struct gt_strbuf *text, const struct gt_cause *cause)
+{
+	if (cause->queued >= 8)
+		gt_strbuf_printf(text,
+				 ", until one of %" PRIu64
+				 " operations in its stream had ended (full queue)",
+				 cause->queued);
+}
+
 /* One cause, without a full stop. */
 static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 {
@@ -109,9 +119,11 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 	case GT_SPENT_API:
 	case GT_SPENT_LAUNCH:
 		put_host(text, cause, "was for");
+		put_full_queue(text, cause);
 		break;
 	case GT_SPENT_COPY:
 		put_host(text, cause, "was blocked for");
+		put_full_queue(text, cause);
 		break;
 	case GT_SPENT_WAIT:
 		put_wait(text, cause);
@@ -192,6 +204,7 @@ static void json_cause(struct gt_json *json, const struct gt_process_breakdown *
 	else
 		gt_json_null(json, "syscall");
 	gt_report_json_known(json, "waker", cause->waker, cause->waker);
+	gt_report_json_known(json, "queued", cause->queued, cause->queued);
 	gt_json_string(json, "text", gt_strbuf_string(&text));
 	gt_json_object_end(json);
 }

@@ -142,3 +142,53 @@ gpu_numbers() {
 	expect_json '.[0].processes[0].gaps | length == 1 and (.[0] |
 		([.spent[]] | add) == .duration and (.causes | length) > 0)'
 }
+
+# record_cause CAUSE: the same with threads' sleeps and system calls; $last is the last operation.
+record_cause() {
+	need_root
+	need_file "$build/tests/programs/causes" "program of CUDA (clang for PTX)"
+	SOFTGPU_QUEUE=8 SOFTGPU_LOG=$PWD/log.json gputap trace -e cuda,sched,syscall -o calls.gtap -- \
+		"$build/tests/programs/causes" "$1"
+	expect_status 0
+	"$build/tests/programs/gpu_times" calls.gtap log.json run.gtap
+	gputap report --json --top 100 run.gtap
+	last=$(jq '[.processes[0].longest[] | select(.name | startswith("last")) | .number] | max' <<<"$output")
+}
+
+@test "a thread that slept is the cause of an idle time" {
+	record_cause late
+	gputap why run.gtap
+	expect_output_line '^gap 1 .*: next last\(unsigned int\*\) #3 late because thread [0-9]+ was off-CPU 2[0-9][0-9] ms in clock_nanosleep, woken by '
+	gputap why --json --gap 1 run.gtap
+	expect_json '.[0].processes[0].gaps[0] | .operation == 3 and .spent.off_cpu > 190000000'
+}
+
+@test "a lock is the cause of an idle time, with the thread that held it" {
+	record_cause lock
+	gputap why run.gtap
+	expect_output_line '^gap 1 .*: next last\(unsigned int\*\) #3 late because thread [0-9]+ was off-CPU [12][0-9][0-9] ms in futex, woken by [0-9]+ causes'
+	gputap why --json --gap 1 run.gtap
+	expect_json '.[0].processes[0] | .pid as $pid | .gaps[0] |
+		any(.causes[]; .syscall == "futex" and .tid == $pid and .waker != $pid and .waker > 0)'
+}
+
+@test "a copy that blocks the host is on the path to the next operation" {
+	record_cause copy
+	gputap why "$last" run.gtap
+	expect_output_line 'thread [0-9]+ returned from cudaMemcpy .* after the end of #4$'
+	expect_output_line 'D2H #4 ran .*, after the operation before it in its stream$'
+	expect_output_line 'spin\(unsigned int\*, int\) #3 ran '
+}
+
+@test "an event of another stream is on the path to the operation that waits for it" {
+	record_cause dependency
+	gputap why "$last" run.gtap
+	expect_output_line "last\(unsigned int\*\) #$last ran .*, after an operation of another stream$"
+	expect_output_line 'spin\(unsigned int\*, int\) #3 ran '
+}
+
+@test "a full queue is the cause of a launch that takes long" {
+	record_cause queue
+	gputap why "$last" run.gtap
+	expect_output_line 'thread [0-9]+ was for .* in cudaLaunchKernel.*, until one of [0-9]+ operations in its stream had ended \(full queue\)$'
+}

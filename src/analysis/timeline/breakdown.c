@@ -105,6 +105,9 @@ static int take_host(void *opaque, const struct gt_names *names,
 	if (!process)
 		return -ENOMEM;
 	extend_process(process, interval->end);
+	/* The kernel's part of a uprobe of gputap. */
+	if (interval->activity == GT_HOST_SYSCALL && !strcmp(interval->name, "uretprobe"))
+		return 0;
 	breakdown->collected++;
 	process->row.launches += interval->activity == GT_HOST_LAUNCH;
 	process->row.waits += interval->activity == GT_HOST_WAIT;

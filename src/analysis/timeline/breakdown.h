@@ -38,6 +38,11 @@ struct gt_cause {
 	enum gt_gpu_operation operation;
 	enum gt_gpu_release release; /* of the operation */
 	uint32_t queue;
+	/*
+	 * Of a call that submits: operations of its stream that were not done when it began. One of
+	 * them ended during the call, so that it may have waited for space in the queue.
+	 */
+	uint64_t queued;
 	bool woken;          /* a sleep that the path does not spend: it continues with the waker */
 	const char *syscall; /* in which the thread slept; NULL: not known */
 	uint32_t waker, state;

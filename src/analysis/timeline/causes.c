@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define LONG_CALL 20000 /* ns, from which on the cause of a call's duration is looked for */
+
 struct causes_walk {
 	const struct gt_path *path;
 	struct gt_idle_gap *gap;
@@ -46,12 +48,16 @@ static bool continues(const struct gt_cause *cause, const struct gt_path_segment
 	       segment->spending != GT_SPENT_WAIT;
 }
 
-static void merge_cause(struct gt_cause *cause, const struct gt_path_segment *segment)
+static void merge_cause(struct gt_cause *cause, const struct gt_path *path,
+			const struct gt_path_segment *segment)
 {
 	const char *name = segment->call        ? segment->call->name
 			   : segment->operation ? segment->operation->kernel
 						: NULL;
 
+	if (segment->call && segment->call->activity != GT_HOST_WAIT &&
+	    segment->end - segment->start >= LONG_CALL && !cause->queued)
+		cause->queued = gt_path_queued_at(path, segment->thread, segment->call);
 	cause->start = segment->start;
 	cause->count++;
 	if (!name || !cause->name || strcmp(name, cause->name))
@@ -75,13 +81,16 @@ static void take_segment(void *opaque, const struct gt_path_segment *segment)
 	if (!segment->woken)
 		walk->gap->spent[segment->spending] += segment->end - segment->start;
 	if (last && continues(last, segment)) {
-		merge_cause(last, segment);
+		merge_cause(last, walk->path, segment);
 		return;
 	}
 	if (walk->count == GT_MAX_CAUSES) {
 		walk->gap->omitted++;
 		return;
 	}
+	if (segment->call && segment->call->activity != GT_HOST_WAIT &&
+	    segment->end - segment->start >= LONG_CALL)
+		cause.queued = gt_path_queued_at(walk->path, segment->thread, segment->call);
 	if (segment->operation)
 		describe_operation(&cause, segment->operation);
 	if (segment->pause)

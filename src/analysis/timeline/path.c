@@ -296,6 +296,33 @@ const struct gt_path_pause *gt_path_syscall_at(const struct gt_path *path, uint3
 		      : NULL;
 }
 
+static const struct gt_path_operation *submitted_by(const struct gt_path *path, uint32_t thread,
+						    const struct gt_path_call *call)
+{
+	gt_vec_each (operation, &path->operations)
+		if (operation->thread == thread && operation->submitted >= call->start &&
+		    operation->submitted <= call->end)
+			return operation;
+	return NULL;
+}
+
+uint64_t gt_path_queued_at(const struct gt_path *path, uint32_t thread,
+			   const struct gt_path_call *call)
+{
+	const struct gt_path_operation *submitted = submitted_by(path, thread, call);
+	bool ended = false;
+	uint64_t count = 0;
+
+	for (const struct gt_path_operation *operation = path->operations.items;
+	     submitted && operation < submitted; operation++) {
+		if (operation->queue != submitted->queue || operation->end <= call->start)
+			continue;
+		count++;
+		ended |= operation->end <= call->end;
+	}
+	return ended ? count : 0;
+}
+
 /* A thread ran from `start` on, in system calls or outside of them. */
 static void spend_running(struct path_walk *walk, uint64_t start)
 {

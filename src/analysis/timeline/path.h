@@ -104,6 +104,12 @@ void gt_path_drop(struct gt_path *path, uint64_t before);
 
 /* NULL: it is not collected. Valid until the next interval. */
 const struct gt_path_operation *gt_path_find(const struct gt_path *path, uint64_t number);
+/*
+ * How many operations were in the stream that a call submits to when it began, if one of them ended
+ * during the call; else 0. Visits all operations.
+ */
+uint64_t gt_path_queued_at(const struct gt_path *path, uint32_t thread,
+			   const struct gt_path_call *call);
 /* The system call of a thread that encloses a time; NULL: none was recorded. */
 const struct gt_path_pause *gt_path_syscall_at(const struct gt_path *path, uint32_t thread,
 					       uint64_t time);
