@@ -111,8 +111,9 @@ unsigned gt_api_group_bit(const char *library);
 
 /*
  * Whether calls of a function are traced implicitly, also where nobody asked for them: they set the
- * current device or context (src/api/effects.def), or name kernels. Some functions name a handle by
- * a string argument (cuModuleGetFunction), some return another handle of the same kernel
+ * current device or context (src/api/effects.def), name kernels, or read the registers of one. Some
+ * functions name a handle by a string argument (cuModuleGetFunction), some return another handle of
+ * the same kernel
  * (__cudaGetKernel).
  */
 bool gt_api_is_implicit(const struct gt_api_function *function);

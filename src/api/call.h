@@ -73,6 +73,13 @@ const char *gt_api_direction_name(int direction);
 /* The kernel that a call launches: its handle. False: it launches none, or a graph. */
 bool gt_call_kernel(const struct gt_call *call, uint64_t *ret_handle);
 
+/*
+ * The registers of a thread of a kernel, which a call reads from the driver (cuFuncGetAttribute,
+ * cuKernelGetAttribute). *ret_handle: the kernel's. False: another function or attribute, or a
+ * failed call.
+ */
+bool gt_call_registers(const struct gt_call *call, uint64_t *ret_handle, uint32_t *ret_registers);
+
 /* Which handle a call gives a kernel. */
 struct gt_call_naming {
 	uint64_t handle;   /* identifies a kernel from now on, in its process … */

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The kernel that a call launches, and calls that name kernels. */
+#include <string.h>
+
 #include "api/value.h"
+
+/* Of functions that read an attribute of a kernel: the value, which attribute, whose. */
+enum attribute_argument { ATTRIBUTE_VALUE, ATTRIBUTE_NUMBER, ATTRIBUTE_KERNEL };
+
+static bool reads_attribute(const struct gt_api_function *function)
+{
+	return !strcmp(function->name, "cuFuncGetAttribute") ||
+	       !strcmp(function->name, "cuKernelGetAttribute");
+}
 
 bool gt_api_is_implicit(const struct gt_api_function *function)
 {
-	return gt_api_names_kernels(function) || gt_api_has_effect(function);
+	return gt_api_names_kernels(function) || gt_api_has_effect(function) ||
+	       reads_attribute(function);
 }
 
 static bool load_argument(const struct gt_call *call, int argument, uint64_t *ret)
@@ -45,6 +57,20 @@ bool gt_call_naming(const struct gt_call *call, struct gt_call_naming *ret_namin
 	}
 	*ret_naming = naming;
 	return naming.handle != 0;
+}
+
+bool gt_call_registers(const struct gt_call *call, uint64_t *ret_handle, uint32_t *ret_registers)
+{
+	enum { NUM_REGS = 4, MAX_REGISTERS = 255 }; /* CU_FUNC_ATTRIBUTE_NUM_REGS */
+	uint64_t attribute, registers;
+
+	if (!reads_attribute(call->function) || !call->succeeded ||
+	    !load_argument(call, ATTRIBUTE_NUMBER, &attribute) || attribute != NUM_REGS ||
+	    !load_argument(call, ATTRIBUTE_KERNEL, ret_handle) ||
+	    !load_output(call, ATTRIBUTE_VALUE, &registers) || registers > MAX_REGISTERS)
+		return false;
+	*ret_registers = (uint32_t)registers;
+	return true;
 }
 
 int gt_api_kernel_name_slot(const struct gt_api_function *function)

@@ -132,3 +132,10 @@ const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const 
 	}
 	return found;
 }
+
+uint32_t gt_names_registers(const struct gt_names *names, const char *kernel)
+{
+	const struct known_registers *known = gt_hash_get_str(names->registers, kernel);
+
+	return known && !known->differ ? known->count : GT_KERNEL_UNKNOWN;
+}

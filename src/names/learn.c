@@ -151,6 +151,30 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 		       : 0;
 }
 
+/* Learn what a call reads from the driver about a kernel. */
+static int learn_registers(struct gt_names *names, const struct gt_call *call)
+{
+	struct known_registers *known;
+	const char *kernel;
+	uint64_t handle;
+	uint32_t count;
+
+	if (!gt_call_registers(call, &handle, &count))
+		return 0;
+	kernel = gt_names_kernel(names, call->event->head.process, handle);
+	if (!kernel)
+		return 0;
+	known = gt_hash_get_str(names->registers, kernel);
+	if (known) {
+		known->differ |= known->count != count;
+		return 0;
+	}
+	known = calloc(1, sizeof(*known));
+	if (known)
+		known->count = count;
+	return gt_names_replace(names->registers, kernel, strlen(kernel), known);
+}
+
 /* Learn kernels from a call: registrations, look-ups by name, handles of handles. */
 static int learn_kernel(struct gt_names *names, const struct gt_event_call *event)
 {
@@ -160,8 +184,10 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	struct names_key key;
 
 	gt_names_decode(names, event, &call);
-	if (!call.function || !gt_call_naming(&call, &naming))
+	if (!call.function)
 		return 0;
+	if (!gt_call_naming(&call, &naming))
+		return learn_registers(names, &call);
 	if (naming.name_argument >= 0)
 		text = gt_names_given(names, &call);
 	else

@@ -20,6 +20,7 @@ struct gt_names *gt_names_new(void)
 	names->cgroups = gt_hash_new();
 	names->devices = gt_devices_new();
 	names->kernels = gt_hash_new();
+	names->registers = gt_hash_new();
 	names->stacks = gt_hash_new();
 	names->merged = gt_hash_new();
 	names->python = gt_python_names_new();
@@ -35,8 +36,8 @@ struct gt_names *gt_names_new(void)
 		names->symbols = gt_symbolizer_new(
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
-	    !names->cgroups || !names->devices || !names->kernels || !names->stacks ||
-	    !names->merged || !names->python || !names->kept || !names->given ||
+	    !names->cgroups || !names->devices || !names->kernels || !names->registers ||
+	    !names->stacks || !names->merged || !names->python || !names->kept || !names->given ||
 	    !names->arguments || !names->symbols || !names->lines || !names->files ||
 	    !names->parameters) {
 		gt_names_free(names);
@@ -60,6 +61,7 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->cgroups, free);
 	gt_devices_free(names->devices);
 	gt_hash_free_with(names->kernels, free);
+	gt_hash_free_with(names->registers, free);
 	gt_hash_free_with(names->stacks, free);
 	gt_hash_free_with(names->merged, free);
 	gt_python_names_free(names->python);

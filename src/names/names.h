@@ -69,6 +69,11 @@ bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_eve
  */
 const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel);
 /*
+ * The registers of a thread of a kernel by its mangled name, as a call has read them from the
+ * driver. GT_KERNEL_UNKNOWN: none has, or those of several devices differ.
+ */
+uint32_t gt_names_registers(const struct gt_names *names, const char *kernel);
+/*
  * The callers of a call by the number of its stack: addresses in the process, the innermost
  * first. NULL: unknown. They belong to the names.
  */

@@ -50,6 +50,12 @@ struct launch_values {
 	__u64 values[];
 };
 
+/* Of a kernel, from calls that read them from the driver. */
+struct known_registers {
+	__u32 count;
+	bool differ; /* on several devices */
+};
+
 struct known_stack {
 	bool truncated;
 	size_t count;
@@ -91,9 +97,10 @@ struct gt_names {
 	struct gt_hash *commands;              /* process -> struct known_name */
 	struct gt_hash *cgroups;               /* process -> struct known_cgroup */
 	struct gt_devices *devices;
-	struct gt_hash *kernels; /* struct names_key -> struct known_name */
-	struct gt_hash *stacks;  /* struct names_key -> struct known_stack */
-	struct gt_hash *merged;  /* the same, with Python frames; made when they are asked for */
+	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
+	struct gt_hash *registers; /* mangled name of a kernel -> struct known_registers */
+	struct gt_hash *stacks;    /* struct names_key -> struct known_stack */
+	struct gt_hash *merged;    /* the same, with Python frames; made when they are asked for */
 	struct gt_python_names *python;
 	struct gt_perf_maps *perf_maps;
 	struct gt_hash *kept;      /* struct names_key, of an address -> struct gt_kept_location */

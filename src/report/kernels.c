@@ -24,7 +24,10 @@ static int kernels_event(void *kernels, const struct gt_names *names, const stru
 	return gt_kernels_take(kernels, names, event);
 }
 
-/* What a kernel uses, from the files of the programs that launch it; all unknown without one. */
+/*
+ * What a kernel uses, from the files of the programs that launch it, and its registers as a call
+ * has read them from the driver; else unknown.
+ */
 static struct gt_kernel_usage usage_of(const struct gt_names *names,
 				       const struct gt_kernel_row *kernel, size_t *ret_count,
 				       const struct gt_kernel_usage **ret_usages)
@@ -32,11 +35,15 @@ static struct gt_kernel_usage usage_of(const struct gt_names *names,
 	const struct gt_kernel *known =
 		kernel->name ? gt_names_parameters(names, kernel->name) : NULL;
 
+	struct gt_kernel_usage usage = {0, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN};
+
 	*ret_count = known ? known->usage_count : 0;
 	*ret_usages = known ? known->usages : NULL;
-	return known ? gt_kernel_usage_on(known, 0)
-		     : (struct gt_kernel_usage){0, GT_KERNEL_UNKNOWN, GT_KERNEL_UNKNOWN,
-						GT_KERNEL_UNKNOWN};
+	if (known)
+		usage = gt_kernel_usage_on(known, 0);
+	if (usage.registers == GT_KERNEL_UNKNOWN && kernel->name)
+		usage.registers = gt_names_registers(names, kernel->name);
+	return usage;
 }
 
 enum unknown_registers { IN_NO_FILE, ONLY_PTX, DIFFERENT_CUBINS, NOT_IN_CUBIN, NO_NAME, REASONS };
@@ -62,6 +69,8 @@ static const struct unknown_reason *registers_reason(const struct gt_names *name
 		return NULL;
 	if (!kernel->name)
 		return &unknown_reasons[NO_NAME];
+	if (gt_names_registers(names, kernel->name) != GT_KERNEL_UNKNOWN)
+		return NULL;
 	known = gt_names_parameters(names, kernel->name);
 	if (!known)
 		return &unknown_reasons[IN_NO_FILE];

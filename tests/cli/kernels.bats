@@ -131,3 +131,39 @@ expect_callers() {
 	grep -qxF 'Some stacks end at stubs without frame pointers: --stack dwarf shows their callers.' kernels.txt ||
 		fail "$(cat kernels.txt)"
 }
+
+@test "kernels has the registers that the program reads from the driver" {
+	need_command gcc
+	cat >"$BATS_TEST_TMPDIR/attributes.c" <<-'END'
+		#include <cuda.h>
+		#include <stdlib.h>
+		#define KERNEL(name) ".entry " name "()\n{\n\tret;\n}\n"
+		int main(int count, char *arguments[]) {
+			CUdevice device; CUcontext context; CUmodule module; CUfunction read, unread;
+			int value, error = cuInit(0) || cuDeviceGet(&device, 0) ||
+				cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+				cuModuleLoadData(&module, ".version 8.0\n.target sm_75\n.address_size 64\n"
+					KERNEL("known") KERNEL("other")) ||
+				cuModuleGetFunction(&read, module, "known") ||
+				cuModuleGetFunction(&unread, module, "other") ||
+				cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, read) ||
+				cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, unread) ||
+				cuLaunchKernel(read, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0) ||
+				cuLaunchKernel(unread, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0) || cuCtxSynchronize();
+			return error;
+		}
+	END
+	gcc -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/attributes" "$BATS_TEST_TMPDIR/attributes.c" \
+		-L "$softgpu" -l:libcuda.so.1
+	gputap kernels --gpu soft --json -o - -- "$BATS_TEST_TMPDIR/attributes"
+	expect_status 0
+	expect_json '.[0].kernels | map({(.kernel): [.registers, .registers_unknown]}) | add |
+		(.known[0] | . > 0 and . < 256) and .known[1] == null and .other == [null, "file"]'
+	# A capture has the same.
+	gputap trace --gpu soft -o "$BATS_TEST_TMPDIR/a.gtap" -- "$BATS_TEST_TMPDIR/attributes"
+	gputap kernels --from "$BATS_TEST_TMPDIR/a.gtap" --json
+	expect_json '.[0].kernels | map({(.kernel): [.registers, .registers_unknown]}) | add |
+		(.known[0] | . > 0 and . < 256) and .other == [null, "file"]'
+	gputap kernels --from "$BATS_TEST_TMPDIR/a.gtap"
+	expect_output_line "^REGS of 1 row: unknown, since no file with the kernel's code was found\.$"
+}
