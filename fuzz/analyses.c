@@ -161,7 +161,7 @@ static void report_off_cpu(const struct step *step)
 
 static void put_all(bool json)
 {
-	const struct gt_report_format format = {run.time, json, json};
+	const struct gt_report_format format = {.now = run.time, .final = json, .json = json};
 
 	for (size_t i = 0; i < gt_countof(reports); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;

@@ -11,6 +11,7 @@
 struct gt_counts_analysis {
 	struct gt_hash *by_function; /* its number in the events -> its row's number + 1 */
 	GT_VEC(struct gt_count) rows;
+	GT_VEC(struct gt_count) sorted; /* of the last gt_counts_rows */
 };
 
 struct gt_counts_analysis *gt_counts_new(void)
@@ -33,6 +34,7 @@ void gt_counts_free(struct gt_counts_analysis *counts)
 	gt_vec_each (row, &counts->rows)
 		free((char *)row->name);
 	gt_vec_free(&counts->rows);
+	gt_vec_free(&counts->sorted);
 	gt_hash_free(counts->by_function);
 	free(counts);
 }
@@ -129,11 +131,17 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-const struct gt_count *gt_counts_rows(struct gt_counts_analysis *counts, size_t *ret_count)
+int gt_counts_rows(struct gt_counts_analysis *counts, const struct gt_count **ret_rows,
+		   size_t *ret_count)
 {
-	if (counts->rows.count)
-		qsort(counts->rows.items, counts->rows.count, sizeof(*counts->rows.items),
+	counts->sorted.count = 0;
+	gt_vec_each (row, &counts->rows)
+		if (gt_vec_push(&counts->sorted, *row))
+			return -ENOMEM;
+	if (counts->sorted.count)
+		qsort(counts->sorted.items, counts->sorted.count, sizeof(*counts->sorted.items),
 		      compare_rows);
-	*ret_count = counts->rows.count;
-	return counts->rows.items;
+	*ret_rows = counts->sorted.items;
+	*ret_count = counts->sorted.count;
+	return 0;
 }

@@ -29,8 +29,9 @@ GT_DEFINE_AUTO(counts, struct gt_counts_analysis, gt_counts_free)
 /* Take a `call` event, or the totals so far of a function (`sums`). 0 or -ENOMEM. */
 int gt_counts_take(struct gt_counts_analysis *counts, const struct gt_names *names,
 		   const struct gt_event *event);
-/* The rows, longest total time first; they belong to the analysis, which takes no events then. */
-const struct gt_count *gt_counts_rows(struct gt_counts_analysis *counts, size_t *ret_count);
+/* The rows so far, longest total time first; they are valid until the next call. 0 or -ENOMEM. */
+int gt_counts_rows(struct gt_counts_analysis *counts, const struct gt_count **ret_rows,
+		   size_t *ret_count);
 /*
  * Return the duration that `fraction` (0 to 1) of the calls do not exceed, in ns, at most 13 % off;
  * 0 if none returned.

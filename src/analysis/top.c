@@ -289,9 +289,9 @@ int gt_top_take(struct gt_top *top, const struct gt_names *names, const struct g
 
 static int collect_functions(struct gt_top *top, const struct gt_names *names)
 {
+	const struct gt_count *rows;
 	size_t count;
-	const struct gt_count *rows = gt_counts_rows(top->counts, &count);
-	int error = 0;
+	int error = gt_counts_rows(top->counts, &rows, &count);
 
 	for (size_t i = 0; i < count && !error; i++)
 		error = SET_ROW(top, GT_TOP_FUNCTIONS, 0, rows[i].name, rows[i].calls,

@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <time.h>
 
 #include "analysis/flight.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/interval.h"
 #include "output/sink.h"
 
 /* Its pages are mapped twice: they are much of the memory that gputap uses. */
@@ -26,14 +24,16 @@ struct analysis_run {
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
 	uint64_t now;                 /* of the last event */
 	uint64_t problems;            /* at the end */
-	uint64_t start;               /* of the tracing; 0: that of the capture */
-	uint64_t next;                /* when the next interval ends; 0: not known yet */
-	int signals;                  /* readable when SIGUSR1 came */
+	struct gt_session *session;
+	struct gt_report_interval interval;
 };
 
 static int print_report(struct analysis_run *analyse, uint64_t now, bool final)
 {
-	const struct gt_report_format format = {now, final, analyse->given->target.json};
+	const struct gt_report_format format = {.now = now,
+						.start = gt_session_start(analyse->session),
+						.final = final,
+						.json = analyse->given->target.json};
 	int error;
 
 	analyse->how.final = final;
@@ -46,22 +46,12 @@ static int print_report(struct analysis_run *analyse, uint64_t now, bool final)
 /* Prints a report if an interval is over, by the time of an event or by the clock. */
 static int check_interval(struct analysis_run *analyse, uint64_t now)
 {
-	uint64_t interval = analyse->given->interval;
-	int error;
+	uint64_t end;
 
-	if (!interval || !analyse->names)
+	if (!analyse->names ||
+	    !gt_interval_is_over(&analyse->interval, gt_session_start(analyse->session), now, &end))
 		return 0;
-	if (!analyse->next)
-		analyse->next =
-			(analyse->start ? analyse->start : gt_names_start_time(analyse->names)) +
-			interval;
-	if (now < analyse->next)
-		return 0;
-	error = print_report(analyse, analyse->next, false);
-	/* Intervals without events are reported once. */
-	while (analyse->next <= now)
-		analyse->next += interval;
-	return error;
+	return print_report(analyse, end, false);
 }
 
 static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
@@ -71,7 +61,9 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 
 	analyse->names = names;
 	if (event->clock == GT_CLOCK_MONOTONIC && event->time > analyse->now) {
-		error = check_interval(analyse, event->time);
+		/* Sums are collected when no event waits. */
+		if (!analyse->given->target.trace.sums)
+			error = check_interval(analyse, event->time);
 		analyse->now = event->time;
 	}
 	return error ? error : analyse->report->event(analyse->state, names, event);
@@ -80,24 +72,31 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 static int check_requests(void *opaque)
 {
 	struct analysis_run *analyse = opaque;
-	struct signalfd_siginfo info;
-	uint64_t now = gt_clock_monotonic();
+	uint64_t now = gt_clock_monotonic(), end;
+	bool requested = gt_interval_is_requested(&analyse->interval), over;
+	int error = 0;
 
-	/* The time of a capture is that of its events. */
-	if (!analyse->names || analyse->how.captured)
+	if (!analyse->names)
 		return 0;
-	if (read(analyse->signals, &info, sizeof(info)) == sizeof(info)) {
-		int error = print_report(analyse, now, false);
-
-		if (error)
-			return error;
-	}
-	return check_interval(analyse, now);
+	over = gt_interval_is_over(&analyse->interval, gt_session_start(analyse->session), now,
+				   &end);
+	if (requested || over)
+		gt_session_collect(analyse->session);
+	if (over)
+		error = print_report(analyse, end, false);
+	return requested && !error ? print_report(analyse, now, false) : error;
 }
 
-/* Before the session begins, SIGUSR1 does nothing. exec(2) restores the default. */
-static void ignore_signal(int number)
+static int flush_nothing(void *opaque)
 {
+	return 0;
+}
+
+static void begin_report(void *opaque, struct gt_session *session)
+{
+	struct analysis_run *analyse = opaque;
+
+	analyse->session = session;
 }
 
 static int open_report(void *opaque, struct gt_diag *diag)
@@ -109,8 +108,6 @@ static int open_report(void *opaque, struct gt_diag *diag)
 		.fd = analyse->has_command && !path ? STDERR_FILENO : STDOUT_FILENO,
 	};
 	int error = gt_sink_open(&analyse->sink, &output, diag);
-	sigset_t signals;
-
 	if (error)
 		return error;
 	error = analyse->report->open(&analyse->how, &analyse->state);
@@ -118,14 +115,7 @@ static int open_report(void *opaque, struct gt_diag *diag)
 		gt_sink_close(&analyse->sink, NULL);
 		return gt_diag(diag, error, "analysis", NULL, "%s", strerror(-error));
 	}
-	/* The command has been started: it does not inherit this. */
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	/* --duration counts from here on, too. */
-	if (!analyse->how.captured)
-		analyse->start = gt_clock_monotonic();
-	analyse->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	gt_interval_begin(&analyse->interval);
 	return 0;
 }
 
@@ -140,8 +130,7 @@ static int close_report(void *opaque, const struct gt_names *names, struct gt_di
 		analyse->problems = analyse->report->problems(analyse->state, names, analyse->now);
 	closed = gt_sink_close(&analyse->sink, diag);
 	analyse->report->close(analyse->state);
-	if (analyse->signals >= 0)
-		close(analyse->signals);
+	gt_interval_end(&analyse->interval);
 	return error ? error : closed;
 }
 
@@ -166,14 +155,15 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 {
 	const struct gt_run run = {
 		.context = analyse,
+		.begin = begin_report,
 		.open = open_report,
 		.event = take_event,
-		.flush = check_requests,
+		.flush = flush_nothing,
+		.idle = check_requests,
 		.close = close_report,
 		.prints_totals = !analyse->given->target.json && !analyse->given->target.output,
 	};
 	struct gt_trace_options *trace = &analyse->given->target.trace;
-	const struct sigaction nothing = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
 	int status = gt_target_complete(self, &analyse->given->target, command, stacks);
 
 	if (!status && gt_target_makes_capture(&analyse->given->target))
@@ -182,7 +172,9 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 						  "FILE.gtap'");
 	if (status)
 		return status;
-	sigaction(SIGUSR1, &nothing, NULL);
+	analyse->interval.length = analyse->given->interval;
+	analyse->interval.duration = trace->duration;
+	gt_interval_prepare(&analyse->interval);
 	if (!trace->from && !trace->ring_size && trace->stack != GT_STACK_DWARF)
 		trace->ring_size = RING_SIZE;
 	if (!trace->from && analyse->report->needs && choose_functions(analyse->report, trace)) {
@@ -263,9 +255,7 @@ static int run_report(const struct gt_analysis_command *row, struct analysis_run
 	choose_report(row, analyse);
 	analyse->has_command = command;
 	given->target.trace.failures = row->failures;
-	/* Sums come at the end: reports before it need the calls. */
-	given->target.trace.sums =
-		row->sums && !given->interval && !given->chains && !given->target.trace.from;
+	given->target.trace.sums = row->sums && !given->chains && !given->target.trace.from;
 	if (given->chains && add_chain_sources(&given->target.trace)) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
@@ -279,7 +269,7 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 	/* The command is the first member of its row. */
 	const struct gt_analysis_command *row = (const void *)self;
 	struct gt_analyse_options given = {.max_copies = GT_FLIGHT_DEFAULT};
-	struct analysis_run analyse = {.given = &given, .report = row->report, .signals = -1};
+	struct analysis_run analyse = {.given = &given, .report = row->report};
 	char *const *command = NULL;
 	int rest, status;
 

@@ -2,8 +2,10 @@
 /* The command "trace": shows calls while they happen, or those of a capture. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/gpu_times.h"
+#include "cli/interval.h"
 #include "cli/programs.h"
 #include "cli/target.h"
 #include "cli/trace_injection.h"
@@ -17,6 +19,7 @@ struct trace_options {
 	struct gt_strings inject; /* object files */
 	bool counts, summary, times, returns, one_line;
 	int time; /* of time_styles; negative: not given */
+	uint64_t interval;
 };
 
 static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
@@ -35,6 +38,10 @@ static const struct gt_option options[] = {
 	 GT_OPTION_FLAG, AT(counts), NULL},
 	{'s', "summary", NULL, "print that table after the lines", GT_OPTION_FLAG, AT(summary),
 	 NULL},
+	{0, "interval", "TIME",
+	 "with -c or -s: print the table of all calls so far every TIME, too; SIGUSR1 prints it at "
+	 "once (without -c and -s: the totals so far)",
+	 GT_OPTION_PERIOD, AT(interval), NULL},
 	{0, "time", "STYLE",
 	 "time stamps: wall (clock), relative (seconds since the start of the tracing) or ns "
 	 "(CLOCK_MONOTONIC; default: wall)",
@@ -81,19 +88,9 @@ struct trace {
 	} outputs[2];
 	size_t output_count;
 	struct gt_trace_injection *injection; /* NULL: none */
+	struct gt_session *session;
+	struct gt_report_interval interval;
 };
-
-static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
-{
-	struct trace *trace = opaque;
-	int error = 0;
-
-	if (trace->injection)
-		gt_trace_injection_event(trace->injection, names, event);
-	for (size_t i = 0; i < trace->output_count && !error; i++)
-		error = trace->outputs[i].output->event(trace->outputs[i].state, names, event);
-	return error;
-}
 
 static int flush_outputs(void *opaque)
 {
@@ -102,6 +99,70 @@ static int flush_outputs(void *opaque)
 
 	for (size_t i = 0; i < trace->output_count && !error; i++)
 		error = trace->outputs[i].output->flush(trace->outputs[i].state);
+	return error;
+}
+
+/* Print the tables as of a time. *ret_any (NULL: not wanted): whether there are any. */
+static int print_tables(struct trace *trace, uint64_t now, bool *ret_any)
+{
+	/* The lines of earlier events come first. */
+	int error = flush_outputs(trace);
+
+	for (size_t i = 0; i < trace->output_count && !error; i++) {
+		const struct gt_output *output = trace->outputs[i].output;
+
+		if (!output->report)
+			continue;
+		error = output->report(trace->outputs[i].state,
+				       now - gt_session_start(trace->session));
+		if (ret_any)
+			*ret_any = true;
+	}
+	return error;
+}
+
+static int check_interval(struct trace *trace, uint64_t now)
+{
+	uint64_t end;
+
+	return gt_interval_is_over(&trace->interval, gt_session_start(trace->session), now, &end)
+		       ? print_tables(trace, end, NULL)
+		       : 0;
+}
+
+static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
+{
+	struct trace *trace = opaque;
+	int error = 0;
+
+	if (trace->injection)
+		gt_trace_injection_event(trace->injection, names, event);
+	/* Sums are collected when no event waits. */
+	if (event->clock == GT_CLOCK_MONOTONIC && !trace->given->target.trace.sums)
+		error = check_interval(trace, event->time);
+	for (size_t i = 0; i < trace->output_count && !error; i++)
+		error = trace->outputs[i].output->event(trace->outputs[i].state, names, event);
+	return error;
+}
+
+/* Print what --interval or SIGUSR1 requests. */
+static int print_requested(void *opaque)
+{
+	struct trace *trace = opaque;
+	uint64_t now = gt_clock_monotonic(), end;
+	bool requested = gt_interval_is_requested(&trace->interval), any = false;
+	bool over =
+		gt_interval_is_over(&trace->interval, gt_session_start(trace->session), now, &end);
+	int error = 0;
+
+	if (requested || over)
+		gt_session_collect(trace->session);
+	if (over)
+		error = print_tables(trace, end, NULL);
+	if (requested && !error)
+		error = print_tables(trace, now, &any);
+	if (requested && !any)
+		gt_target_print_account(trace->session, now);
 	return error;
 }
 
@@ -116,6 +177,7 @@ static int close_outputs(void *opaque, const struct gt_names *names, struct gt_d
 		error = error ? error : failed;
 	}
 	trace->output_count = 0;
+	gt_interval_end(&trace->interval);
 	return error;
 }
 
@@ -180,6 +242,13 @@ static enum gt_time_style time_style(const struct trace_options *given)
 	return given->time < 0 ? GT_TIME_WALL : (enum gt_time_style)given->time;
 }
 
+static void begin_trace(void *opaque, struct gt_session *session)
+{
+	struct trace *trace = opaque;
+
+	trace->session = session;
+}
+
 static int open_outputs(void *opaque, struct gt_diag *diag)
 {
 	struct trace *trace = opaque;
@@ -200,6 +269,7 @@ static int open_outputs(void *opaque, struct gt_diag *diag)
 	trace->has_run = true;
 	if (error)
 		return error;
+	gt_interval_begin(&trace->interval);
 	if ((given->summary && output != &gt_output_counts) ||
 	    (given->counts && output == &gt_output_capture)) {
 		how.path = NULL;
@@ -250,6 +320,8 @@ static int check_options(const struct gt_cli_command *self, const struct trace_o
 		return gt_cli_usage_error(self,
 					  "--json and -o FILE.gtap (a capture) cannot be used "
 					  "together; record first, then use --from");
+	if (given->interval && !given->counts && !given->summary)
+		return gt_cli_usage_error(self, "--interval is for the table of -c or -s");
 	if (given->inject.words.count && !command)
 		return gt_cli_usage_error(self, "--inject needs a command: -- CMD");
 	if (!given->inject.words.count &&
@@ -293,9 +365,11 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 	struct trace trace = {.given = given, .has_command = command};
 	const struct gt_run run = {
 		.context = &trace,
+		.begin = begin_trace,
 		.open = open_outputs,
 		.event = take_event,
 		.flush = flush_outputs,
+		.idle = print_requested,
 		.close = close_outputs,
 		.loss_remedy = main_output(given) == &gt_output_capture
 				       ? "use a larger --ring-size, or trace fewer functions: -f"
@@ -313,6 +387,9 @@ static int trace_target(const struct gt_cli_command *self, struct trace_options 
 	given->target.trace.entries = has_entries(given);
 	given->target.trace.sums = needs_only_sums(given);
 	given->target.trace.capture = gt_target_makes_capture(&given->target);
+	trace.interval.length = given->interval;
+	trace.interval.duration = given->target.trace.duration;
+	gt_interval_prepare(&trace.interval);
 	return given->inject.words.count ? trace_with_programs(&trace, &run, given)
 					 : gt_target_run(&given->target.trace, &run);
 }

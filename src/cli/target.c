@@ -113,11 +113,12 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	return running->run->event(running->run->context, names, event);
 }
 
-static int flush(void *opaque)
+static int idle(void *opaque)
 {
 	struct running *running = opaque;
+	int error = running->run->idle ? running->run->idle(running->run->context) : 0;
 
-	return running->run->flush(running->run->context);
+	return error ? error : running->run->flush(running->run->context);
 }
 
 static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
@@ -152,6 +153,35 @@ static void put_layers(struct gt_strbuf *text, const struct gt_names *names, boo
 	}
 }
 
+static void put_other_counts(struct gt_strbuf *text, const struct gt_event_account *account)
+{
+	if (account->orphans)
+		gt_strbuf_printf(text, "; %" PRIu64 " more began before the probes were attached",
+				 (uint64_t)account->orphans);
+	if (account->entries_lost)
+		gt_strbuf_printf(text, "; %" PRIu64 " [ENTER] line%s lost",
+				 (uint64_t)account->entries_lost,
+				 account->entries_lost == 1 ? "" : "s");
+	if (account->others_lost)
+		gt_strbuf_printf(text, "; %" PRIu64 " other event%s lost",
+				 (uint64_t)account->others_lost,
+				 account->others_lost == 1 ? "" : "s");
+}
+
+void gt_target_print_account(const struct gt_session *session, uint64_t now)
+{
+	uint64_t since = now - gt_session_start(session);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_event_account account;
+
+	gt_session_account(session, &account);
+	gt_strbuf_printf(&text, "after %" PRIu64 ".%03u s: ", since / 1000000000,
+			 (unsigned)(since % 1000000000 / 1000000));
+	put_calls(&text, &account);
+	put_other_counts(&text, &account);
+	gt_cli_error("%s", gt_strbuf_string(&text));
+}
+
 /* Where only some calls of a capture are shown, the losses are nevertheless those of all. */
 static void print_totals(const struct gt_names *names, const struct running *running)
 {
@@ -167,17 +197,7 @@ static void print_totals(const struct gt_names *names, const struct running *run
 	if (!gt_names_has_only_layers(names))
 		put_calls(&text, account);
 	put_layers(&text, names, !gt_names_has_only_layers(names));
-	if (account->orphans)
-		gt_strbuf_printf(&text, "; %" PRIu64 " more began before the probes were attached",
-				 (uint64_t)account->orphans);
-	if (account->entries_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " [ENTER] line%s lost",
-				 (uint64_t)account->entries_lost,
-				 account->entries_lost == 1 ? "" : "s");
-	if (account->others_lost)
-		gt_strbuf_printf(&text, "; %" PRIu64 " other event%s lost",
-				 (uint64_t)account->others_lost,
-				 account->others_lost == 1 ? "" : "s");
+	put_other_counts(&text, account);
 	if (account->lost || account->entries_lost || account->others_lost)
 		gt_strbuf_printf(&text, " (%s)",
 				 running->is_narrowed        ? "of all that was recorded"
@@ -212,7 +232,7 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	const struct gt_run *run = running->run;
 	int closed, error;
 
-	error = gt_session_run(session, take_event, flush, running, diag);
+	error = gt_session_run(session, take_event, idle, running, diag);
 	/* A pipe whose reader is gone ends the session and is no failure. */
 	if (error == -EPIPE)
 		error = 0;
@@ -276,6 +296,8 @@ int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run
 	int status = GT_EXIT_OK;
 	bool opened = false;
 
+	if (!error && run->begin)
+		run->begin(run->context, session);
 	if (!error)
 		error = run->open(run->context, &diag);
 	if (!error) {

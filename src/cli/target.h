@@ -52,11 +52,16 @@ bool gt_target_makes_capture(const struct gt_target_options *options);
 /* The handlers of a command for the events of a session. */
 struct gt_run {
 	void *context;
+	/* Called with the session, which outlives `close`, before `open`; may be NULL. */
+	void (*begin)(void *context, struct gt_session *session);
 	/* Called once the session is open, and so its target valid. */
 	int (*open)(void *context, struct gt_diag *diag);
 	/* `names` already knows the event. */
 	int (*event)(void *context, const struct gt_names *names, const struct gt_event *event);
+	/* Write out what is buffered. Also called between events. */
 	int (*flush)(void *context);
+	/* Called when no event waits, at least 20 times a second, before `flush`; may be NULL. */
+	int (*idle)(void *context);
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
 	bool prints_totals; /* its report includes the totals */
@@ -70,3 +75,5 @@ struct gt_run {
  * status: the traced command's, if there is one.
  */
 int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run);
+/* Print the account of a live session so far, at a time `now`, to stderr. */
+void gt_target_print_account(const struct gt_session *session, uint64_t now);

@@ -10,6 +10,7 @@
 struct counts_output {
 	struct gt_sink sink;
 	struct gt_counts_analysis *counts;
+	bool continued; /* tables were printed before: the last one is headed, too */
 };
 
 static int counts_open(const struct gt_output_options *options, void **ret_state,
@@ -75,21 +76,46 @@ static void put_row(struct gt_strbuf *text, const struct gt_count *row)
 	gt_strbuf_putc(text, '\n');
 }
 
-static int counts_close(void *opaque, struct gt_diag *diag)
+static int put_table(struct counts_output *state)
 {
-	struct counts_output *state = opaque;
+	const struct gt_count *rows;
 	size_t count;
-	const struct gt_count *rows = gt_counts_rows(state->counts, &count);
-	int error;
 
+	if (gt_counts_rows(state->counts, &rows, &count))
+		return -ENOMEM;
 	gt_strbuf_printf(&state->sink.text, "%10s %8s%10s%10s%10s%10s%10s  %s\n", "CALLS", "ERRORS",
 			 "TOTAL", "MEAN", "P50", "P99", "MAX", "FUNCTION");
 	for (size_t i = 0; i < count; i++)
 		put_row(&state->sink.text, &rows[i]);
-	error = gt_sink_close(&state->sink, diag);
+	return 0;
+}
+
+/* All calls so far, not those of an interval. */
+static int counts_report(void *opaque, uint64_t since)
+{
+	struct counts_output *state = opaque;
+	int error;
+
+	gt_strbuf_printf(&state->sink.text, "After %" PRIu64 ".%03u s:\n", since / 1000000000,
+			 (unsigned)(since % 1000000000 / 1000000));
+	error = put_table(state);
+	gt_strbuf_putc(&state->sink.text, '\n');
+	state->continued = true;
+	return error ? error : gt_sink_flush(&state->sink);
+}
+
+static int counts_close(void *opaque, struct gt_diag *diag)
+{
+	struct counts_output *state = opaque;
+	int error, closed;
+
+	if (state->continued)
+		gt_strbuf_puts(&state->sink.text, "At the end:\n");
+	error = put_table(state);
+	closed = gt_sink_close(&state->sink, diag);
 	gt_counts_free(state->counts);
 	free(state);
-	return error;
+	return closed ? closed : error;
 }
 
 const struct gt_output gt_output_counts = {
@@ -98,5 +124,6 @@ const struct gt_output gt_output_counts = {
 	.open = counts_open,
 	.event = counts_event,
 	.flush = counts_flush,
+	.report = counts_report,
 	.close = counts_close,
 };

@@ -38,6 +38,11 @@ struct gt_output {
 	int (*event)(void *state, const struct gt_names *names, const struct gt_event *event);
 	/* Writes out what is buffered. */
 	int (*flush)(void *state);
+	/*
+	 * Print what close would print of the events so far, `since` ns after the start of the
+	 * session. NULL: the output prints events as they come.
+	 */
+	int (*report)(void *state, uint64_t since);
 	/* Flushes, closes, frees. 0 or the first error that there was. */
 	int (*close)(void *state, struct gt_diag *diag);
 };

@@ -42,10 +42,12 @@ static int calls_put_text(void *state, const struct gt_report_options *options,
 		{"P50", false},     {"P99", false},
 		{"MAX", false},
 	};
-	size_t count;
-	const struct gt_count *rows = gt_counts_rows(state, &count);
+	const struct gt_count *rows;
 	struct gt_table table;
+	size_t count;
 
+	if (gt_counts_rows(state, &rows, &count))
+		return -ENOMEM;
 	if (!count) {
 		gt_strbuf_puts(text, "No calls.\n");
 		return 0;
@@ -61,9 +63,11 @@ static int calls_put_text(void *state, const struct gt_report_options *options,
 static int calls_put_json(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
+	const struct gt_count *rows;
 	size_t count;
-	const struct gt_count *rows = gt_counts_rows(state, &count);
 
+	if (gt_counts_rows(state, &rows, &count))
+		return -ENOMEM;
 	gt_json_array_begin(json, "functions");
 	for (size_t i = 0; i < count && gt_report_shows(options->top, i); i++) {
 		gt_json_object_begin(json, NULL);

@@ -430,7 +430,7 @@ static int put_text(const struct gt_report *report, void *state,
 		    const struct gt_report_options *options, const struct gt_names *names,
 		    const struct gt_report_format *format, struct gt_strbuf *text)
 {
-	uint64_t since = format->now - gt_names_start_time(names);
+	uint64_t since = format->now - format->start;
 	int error;
 
 	if (!format->final)

@@ -51,6 +51,7 @@ struct gt_live {
 	size_t targets_left;
 
 	struct gt_pipeline *pipeline;
+	uint64_t start; /* when everything was in place */
 	bool stop;
 };
 
@@ -399,6 +400,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		error = gt_event_reader_start(live->reader, diag);
 	if (error)
 		return error;
+	live->start = gt_clock_monotonic();
 	*ret_live = gt_take(live);
 	return 0;
 }
@@ -470,12 +472,18 @@ static void emit_totals(struct gt_live *live)
 	gt_pipeline_account(live->pipeline, &counts);
 }
 
+static bool is_over(const struct gt_live *live)
+{
+	uint64_t duration = live->options->duration;
+
+	return duration && gt_clock_monotonic() - live->start >= duration;
+}
+
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
-	uint64_t start = gt_clock_monotonic(), duration = live->options->duration;
-	uint64_t interval = live->options->totals_interval, next = start + interval;
+	uint64_t interval = live->options->totals_interval, next = live->start + interval;
 	struct epoll_event events[16];
-	uint64_t shown = start;
+	uint64_t shown = live->start;
 	bool more = false;
 
 	while (!live->stop) {
@@ -487,6 +495,9 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 		poll_companion(live, false);
 		gt_session_command_report(&live->command, live->host.events);
 		more = read_ring(live);
+		/* Nothing is shown of what comes after the end. */
+		if (is_over(live))
+			break;
 		if (interval && gt_clock_monotonic() >= next) {
 			emit_totals(live);
 			next = gt_clock_monotonic() + interval;
@@ -496,8 +507,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 			call_idle(live, idle, context);
 			shown = gt_clock_monotonic();
 		}
-		live->stop |= gt_pipeline_is_done(live->pipeline) ||
-			      (duration && gt_clock_monotonic() - start >= duration);
+		live->stop |= gt_pipeline_is_done(live->pipeline);
 	}
 }
 
@@ -544,6 +554,24 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 const struct gt_names *gt_live_names(const struct gt_live *live)
 {
 	return gt_pipeline_names(live->pipeline);
+}
+
+uint64_t gt_live_start(const struct gt_live *live)
+{
+	return live->start;
+}
+
+void gt_live_collect(struct gt_live *live)
+{
+	gt_opened_collect(&live->sources);
+	gt_pipeline_drain(live->pipeline);
+}
+
+void gt_live_account(const struct gt_live *live, struct gt_event_account *ret_account)
+{
+	const struct gt_counts counts = gt_opened_count(&live->sources);
+
+	gt_pipeline_count(live->pipeline, &counts, ret_account);
 }
 
 static enum gt_session_wait wait_for_command(struct gt_live *live, int limit_ms, int *ret_signal)

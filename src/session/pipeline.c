@@ -223,13 +223,14 @@ void gt_pipeline_release(struct gt_pipeline *pipeline, uint64_t until)
 		put_checked(pipeline, event);
 }
 
-void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *counts)
+void gt_pipeline_count(const struct gt_pipeline *pipeline, const struct gt_counts *counts,
+		       struct gt_event_account *ret_account)
 {
-	struct gt_event_account account = {
+	*ret_account = (struct gt_event_account){
 		.head.kind = GT_EVENT_account,
-		.head.size = sizeof(account),
-		.head.time = gt_clock_monotonic(),
+		.head.size = sizeof(*ret_account),
 		.head.device = GT_DEVICE_UNKNOWN,
+		.head.time = gt_clock_monotonic(),
 		.made = counts->made,
 		.complete = pipeline->complete + counts->complete,
 		.unfinished = counts->unfinished,
@@ -240,7 +241,13 @@ void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *c
 		.others_lost = counts->others_lost + pipeline->queue.lost + pipeline->kept.lost +
 			       gt_enrich_lost(pipeline->enrich),
 	};
+}
 
+void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *counts)
+{
+	struct gt_event_account account;
+
+	gt_pipeline_count(pipeline, counts, &account);
 	deliver_event(pipeline, &account.head);
 }
 

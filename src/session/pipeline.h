@@ -54,6 +54,10 @@ void gt_pipeline_account(struct gt_pipeline *pipeline, const struct gt_counts *c
 /* Put what is kept for the order of time, then the account. */
 void gt_pipeline_finish(struct gt_pipeline *pipeline, const struct gt_counts *counts);
 
+/* The account of the counts of the sources and those of the pipeline so far. */
+void gt_pipeline_count(const struct gt_pipeline *pipeline, const struct gt_counts *counts,
+		       struct gt_event_account *ret_account);
+
 /* Whether the sink failed, or as many calls as were asked for have passed (--max-events). */
 bool gt_pipeline_is_done(const struct gt_pipeline *pipeline);
 /* Deliver nothing more but the account, because of an error outside of the pipeline. */

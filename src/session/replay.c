@@ -14,8 +14,7 @@ struct gt_replay {
 	const struct gt_trace_options *options;
 	struct gt_capture_reader *reader;
 	struct gt_names *names;
-	struct gt_when *when; /* NULL: none */
-	uint64_t start;
+	struct gt_when *when;                 /* NULL: none */
 	uint64_t complete;                    /* calls that were delivered */
 	uint64_t unasked, unasked_unfinished; /* calls that a live session would not have traced */
 	uint64_t filtered;                    /* calls that a condition or a limit filters */
@@ -81,7 +80,8 @@ static bool is_asked_for(const struct gt_replay *replay, const struct gt_event_c
 		return false;
 	if (!has_wanted_name(replay, call->head.process))
 		return false;
-	return !options->duration || call->head.time - replay->start <= options->duration;
+	return !options->duration ||
+	       call->head.time < gt_names_start_time(replay->names) + options->duration;
 }
 
 /* Whether a live session with these options would have recorded an event of a process. */
@@ -124,8 +124,6 @@ static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 
 	if (!is_call && event->kind != GT_EVENT_entry)
 		return !gt_layer_kind(event->kind) || is_event_asked_for(replay, event);
-	if (!replay->start)
-		replay->start = event->time;
 	if (!is_asked_for(replay, call)) {
 		replay->unasked += finished;
 		replay->unasked_unfinished += is_call && !finished;

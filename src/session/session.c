@@ -36,6 +36,25 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 			     : gt_replay_run(session->replay, sink, context, diag);
 }
 
+uint64_t gt_session_start(const struct gt_session *session)
+{
+	return session->live ? gt_live_start(session->live)
+			     : gt_names_start_time(gt_replay_names(session->replay));
+}
+
+void gt_session_collect(struct gt_session *session)
+{
+	if (session->live)
+		gt_live_collect(session->live);
+}
+
+void gt_session_account(const struct gt_session *session, struct gt_event_account *ret_account)
+{
+	*ret_account = (struct gt_event_account){0};
+	if (session->live)
+		gt_live_account(session->live, ret_account);
+}
+
 const struct gt_names *gt_session_names(const struct gt_session *session)
 {
 	return session->live ? gt_live_names(session->live) : gt_replay_names(session->replay);

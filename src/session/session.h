@@ -47,6 +47,19 @@ typedef int (*gt_event_sink)(void *context, const struct gt_names *names,
 int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(void *context),
 		   void *context, struct gt_diag *diag);
 
+/*
+ * The time, CLOCK_MONOTONIC, from which a limit of time counts: when all probes were in place; of a
+ * capture, that of its start, 0 before its first event.
+ */
+uint64_t gt_session_start(const struct gt_session *session);
+/*
+ * Only in `idle` of a live session: pass the totals so far that sources count themselves (`sums`)
+ * to the sink.
+ */
+void gt_session_collect(struct gt_session *session);
+/* Only for a live session: its account so far, without what was lost in user space. */
+void gt_session_account(const struct gt_session *session, struct gt_event_account *ret_account);
+
 /* The names of the events so far; they live as long as the session. */
 const struct gt_names *gt_session_names(const struct gt_session *session);
 

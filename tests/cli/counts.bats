@@ -73,3 +73,88 @@ expect_same_rows() {
 	max=$(ns "${fields[10]}" "${fields[11]}")
 	((0 < p50 && p50 <= p99 && p99 <= max)) || fail "$row"
 }
+
+# A program that makes 5 calls, creates the file "half", and 5 more once there is a file "go".
+build_stepped() {
+	need_command cc
+	cat >stepped.c <<-'EOF'
+		#include <fcntl.h>
+		#include <unistd.h>
+		int cudaGetDevice(int *device);
+		int main(void)
+		{
+			int device;
+			for (int i = 0; i < 5; i++)
+				cudaGetDevice(&device);
+			close(open("half", O_CREAT | O_WRONLY, 0600));
+			while (access("go", F_OK))
+				usleep(10000);
+			for (int i = 0; i < 5; i++)
+				cudaGetDevice(&device);
+			return 0;
+		}
+	EOF
+	cc stepped.c -o stepped "$standin/libcudart.so.13"
+	rm -f half go out.txt
+}
+
+# start_stepped OPTIONS: trace it to its middle.
+start_stepped() {
+	build_stepped
+	LD_LIBRARY_PATH=$standin "$build/gputap" trace -o out.txt "$@" -- ./stepped 3>&- 2>err.txt &
+	tracer=$!
+	wait_for [ -e half ]
+}
+
+@test "--interval prints the table of all calls so far, counted by the kernel or from records" {
+	cd "$BATS_TEST_TMPDIR"
+	for options in "-c" "-s" "-c --when depth==0||size>5"; do
+		read -ra options <<<"$options"
+		start_stepped "${options[@]}" --interval 20ms
+		report=out.txt
+		[ "${options[0]}" = -c ] || report=err.txt
+		wait_for grep -qE '^ *5 +0 .* cudaGetDevice$' $report
+		touch go
+		wait $tracer
+		expect_reports $report
+	done
+}
+
+# expect_reports FILE: tables in between are headed by when they were printed, the last one has all.
+expect_reports() {
+	grep -qE '^After [0-9]+\.[0-9]{2}0 s:$' "$1" || fail "$(cat "$1")"
+	[ "$(sed -n '/^At the end:$/,$p' "$1" | grep -cE '^ *10 +0 .* cudaGetDevice$')" = 1 ] || fail "$(cat "$1")"
+	! sed '/^At the end:$/,$d' "$1" | grep -E '^After [0-9.]*[1-9] s'
+}
+
+@test "SIGUSR1 prints the table, and without a table the totals so far" {
+	cd "$BATS_TEST_TMPDIR"
+	start_stepped -c
+	kill -USR1 $tracer
+	wait_for grep -qE '^ *5 +0 .* cudaGetDevice$' out.txt
+	touch go
+	wait $tracer
+	[ "$(grep -cE '^(After [0-9]+\.[0-9]{3} s|At the end):$' out.txt)" = 2 ] || fail "$(cat out.txt)"
+	start_stepped --json
+	wait_for grep -q cudaGetDevice out.txt
+	kill -USR1 $tracer
+	wait_for grep -qE '^gputap: after [0-9]+\.[0-9]{3} s: 5 calls: [0-5] complete, 0 unfinished, 0 lost$' err.txt
+	touch go
+	wait $tracer
+}
+
+@test "reports come at multiples of the interval since the time from which the duration counts" {
+	cd "$BATS_TEST_TMPDIR"
+	for command in "leaks" "trace -c"; do
+		read -ra command <<<"$command"
+		gputap "${command[@]}" -d $$ --interval 30ms --duration 160ms
+		found=$(sed -n 's/^After \(.*\) s:$/\1/p' <<<"$output")
+		[ -z "$(grep -vxE '0\.(030|060|090|120|150)' <<<"$found" | tr -d '\n')" ] || fail "$output"
+	done
+}
+
+@test "an interval without a table is an error" {
+	gputap trace --interval 1s -- true
+	expect_status 2
+	expect_error "gputap: --interval is for the table of -c or -s (try 'gputap trace --help')"
+}

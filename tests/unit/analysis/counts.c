@@ -21,7 +21,7 @@ static void start(void)
 
 static void look(void)
 {
-	rows = gt_counts_rows(counts, &row_count);
+	CHECK_INT(gt_counts_rows(counts, &rows, &row_count), 0);
 }
 
 /* The totals so far of a function, with its calls in two buckets. */

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/interval.h"
 #include "tap.h"
 
 struct values {
@@ -285,6 +286,26 @@ TEST("a shell that is not known has no completion")
 	CHECK_INT(script.length, 0);
 	CHECK_INT(gt_cli_put_completion(&script, "zsh"), 0);
 	CHECK(!strncmp(gt_strbuf_string(&script), "#compdef gputap\n", 16));
+}
+
+TEST("intervals end at multiples of their length, those that were missed as one, none at the end")
+{
+	struct gt_report_interval interval = {.length = 10, .duration = 35, .signals = -1};
+	uint64_t end = 0;
+
+	CHECK(!gt_interval_is_over(&interval, 0, 1000, &end));
+	CHECK(!gt_interval_is_over(&interval, 1000, 1009, &end));
+	CHECK(gt_interval_is_over(&interval, 1000, 1010, &end));
+	CHECK_INT(end, 1010);
+	CHECK(!gt_interval_is_over(&interval, 1000, 1019, &end));
+	interval.duration = 0;
+	CHECK(gt_interval_is_over(&interval, 1000, 1049, &end));
+	CHECK_INT(end, 1020);
+	CHECK(gt_interval_is_over(&interval, 1000, 1050, &end));
+	CHECK_INT(end, 1050);
+	interval.duration = 60;
+	CHECK(!gt_interval_is_over(&interval, 1000, 1070, &end));
+	CHECK(!gt_interval_is_requested(&interval));
 }
 
 TEST_MAIN

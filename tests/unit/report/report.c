@@ -31,7 +31,11 @@ static void start(const struct gt_report *report, enum gt_by by)
 static int put(bool final, bool json, struct gt_strbuf *buffer)
 {
 	return gt_report_put(shown.report, shown.state, &shown.options, stream.names,
-			     &(struct gt_report_format){stream.now, final, json}, buffer);
+			     &(struct gt_report_format){.now = stream.now,
+							.start = gt_names_start_time(stream.names),
+							.final = final,
+							.json = json},
+			     buffer);
 }
 
 static void expect(bool final, const char *expected)
