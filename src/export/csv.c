@@ -269,8 +269,7 @@ static const struct {
 	{"details", put_details},
 };
 
-/* Add a cell, in quotes if it needs them. Bytes that are not UTF-8 become U+FFFD, NULs are left
- * out. */
+/* Add a cell, in quotes if it needs them. Bytes that are not UTF-8 become U+FFFD. */
 static void put_cell(struct gt_strbuf *line, const struct gt_strbuf *cell)
 {
 	const char *text = gt_strbuf_string(cell);

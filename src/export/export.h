@@ -54,7 +54,8 @@ struct gt_export_format {
 	FORMAT(jsonl)                                                                              \
 	FORMAT(csv)                                                                                \
 	FORMAT(chrome)                                                                             \
-	FORMAT(perfetto)
+	FORMAT(perfetto)                                                                           \
+	FORMAT(sqlite)
 
 #define GT_EXPORT_FORMAT(identifier) extern const struct gt_export_format gt_export_##identifier;
 GT_EXPORT_FORMATS(GT_EXPORT_FORMAT)

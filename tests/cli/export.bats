@@ -172,3 +172,61 @@ read_perfetto() {
 		expect_output_line "track '$example [0-9]+'"
 	done
 }
+
+# expect_rows QUERY ROWS: what sqlite3 answers of out.sqlite.
+expect_rows() {
+	observe sqlite3 out.sqlite "$1"
+	expect_status 0
+	expect_output "$2"
+}
+
+need_sqlite() {
+	"$synthetic" empty.gtap 0
+	gputap export --format sqlite empty.gtap
+	! grep -q 'built without SQLite' <<<"$stderr" || skip "this gputap was built without SQLite"
+}
+
+@test "a SQLite database has the tables, indices and views of the documentation" {
+	need_sqlite
+	"$synthetic" run.gtap 10
+	export_capture sqlite run.gtap
+	expect_rows 'PRAGMA integrity_check' ok
+	sqlite3 out.sqlite "SELECT t.name || ': ' || group_concat(c.name, ', ') FROM sqlite_master t,
+		pragma_table_info(t.name) c WHERE t.type IN ('table', 'view') GROUP BY t.name
+		ORDER BY t.rowid" >tables
+	sed -n 's/^    \([a-z_]*: .*\)/\1/p' "$root/docs/export.md" >documented
+	diff tables documented
+	expect_rows "SELECT count(*) >= 8 FROM sqlite_master WHERE type = 'index' AND sql NOT NULL" 1
+}
+
+@test "a SQLite database answers which operations a call submitted, and from where" {
+	need_sqlite
+	"$synthetic" run.gtap 10
+	export_capture sqlite run.gtap
+	expect_rows 'SELECT count(*) FROM calls' 100
+	expect_rows 'SELECT operation, count(*), sum(duration) FROM gpu_operations GROUP BY 1 ORDER BY 1' \
+		$'D2H|10|9000\nH2D|10|9000\nkernel|40|36000'
+	expect_rows "SELECT c.name, c.kernel, count(*) FROM submissions s JOIN calls c ON c.id = s.call
+		JOIN gpu_operations o ON o.number = s.number WHERE o.operation = 'kernel' GROUP BY 1, 2" \
+		'cudaLaunchKernel|vectoradd(float const*, float const*, float*, int)|40'
+	expect_rows "SELECT name, value FROM arguments WHERE call = 2 AND name IN ('count', 'kind')" \
+		$'count|4096\nkind|H2D'
+	expect_rows "SELECT f.function, f.file, f.line FROM calls c JOIN frames f ON f.stack = c.stack
+		WHERE c.id = 1 ORDER BY f.position" $'step(int)|/src/train.cu|12\nmain|/src/train.cu|12'
+	expect_rows "SELECT seen, recorded, lost FROM losses WHERE source = 'calls'" '103|100|3'
+	expect_rows "SELECT source, name, count(*) FROM events GROUP BY 1, 2 ORDER BY 1, 2" \
+		$'drm|done|9\nnvidia|xid|1\nnvml|gpu_sample|1\nsched|off_cpu|10\nsyscall|sched_yield|10'
+	expect_rows "SELECT value FROM metadata WHERE key IN ('schema', 'incomplete') ORDER BY key" $'1\ngputap.sqlite.1'
+}
+
+@test "a SQLite database of hostile names is valid" {
+	need_sqlite
+	"$synthetic" run.gtap 3 hostile
+	export_capture sqlite run.gtap
+	expect_rows 'PRAGMA integrity_check' ok
+	expect_rows 'SELECT count(*) FROM events WHERE json_valid(details)' 10
+	expect_rows "SELECT count(*) FROM calls WHERE kernel LIKE 'a\"b''c,d;e%'" 12
+	gputap export --format sqlite -o - run.gtap
+	expect_status 2
+	expect_error "gputap: --format sqlite cannot be written to stdout: use -o FILE (try 'gputap export --help')"
+}
