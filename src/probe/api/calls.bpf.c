@@ -14,6 +14,7 @@
 #include "probe/api/arguments.bpf.h"
 #include "probe/api/calls.h"
 #include "probe/api/current.bpf.h"
+#include "probe/api/own_stack.bpf.h"
 #include "probe/api/record.bpf.h"
 #include "probe/api/registers.bpf.h"
 #include "probe/api/shared.bpf.h"
@@ -179,6 +180,7 @@ int call_entry(struct pt_regs *regs)
 	struct thread_calls *thread;
 	struct gt_plan *plan;
 
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
 	if (phase != GT_PHASE_TRACING)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -321,6 +323,7 @@ int call_return(struct pt_regs *regs)
 	struct gt_plan *plan;
 	struct call_frame *frame;
 
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
 	if (!thread || !thread->traced || phase == GT_PHASE_ATTACHING)
 		return 0;
 	if (thread->too_deep) {
