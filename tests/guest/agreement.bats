@@ -75,15 +75,6 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 	expect_agreement '[$events[] | select(.name == "wait_end")] | length == 50'
 }
 
-@test "fences at full speed, with a ring that is too small: shown + lost = fired, exactly" {
-	need_modules fakegpu
-	trace fence --ring-size 64K -- "$fire" fences 20000 0
-	expect_agreement '($events | length) == $totals.recorded'
-	expect_agreement '($ledger.fences[] | select(.timelines == "flood")) as $fired |
-		$totals.recorded + $totals.lost ==
-		$fired.created + $fired.enabled + $fired.signaled + $fired.released'
-}
-
 @test "vertical blanks: those delivered are of the sequence numbers that happened" {
 	need_modules fakegpu
 	trace vblank -- "$fire" vblank 4

@@ -59,7 +59,7 @@ expect_chains() {
 
 @test "text has a call, in it an ioctl, in it a job, and later steps name the call" {
 	need_modules fakegpu
-	gputap trace --gpu nvidia -t -e all -- "$launch" 1 300
+	gputap trace --gpu nvidia -t -e cuda,syscall,drm,fence -- "$launch" 1 300
 	expect_status 0
 	expect_error_line '^launch +[0-9]+ +cudaLaunchKernel +\[ENTER\]'
 	expect_error_line '^launch +[0-9]+   +ioctl +\[SYSCALL\] .*<unfinished \.\.\.>$'

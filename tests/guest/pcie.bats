@@ -6,12 +6,15 @@ load ../cli/helper
 
 device=/sys/bus/pci/devices/0000:00:00.0
 
+setup_file() {
+	"$build/gputap" doctor >"$BATS_FILE_TMPDIR/doctor" 2>/dev/null || :
+}
+
 setup() {
 	need_root
 	need_probes
 	[ -w $device/config ] || skip "no PCI device 0000:00:00.0"
-	gputap doctor
-	! grep -q 'source pcie .*function' <<<"$output" || skip "no kprobes and no fexit"
+	! grep -q 'source pcie .*function' "$BATS_FILE_TMPDIR/doctor" || skip "no kprobes and no fexit"
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
