@@ -75,8 +75,8 @@ static const struct gt_option why_options[] = {
 };
 
 static const char *const report_examples[] = {
-	"gputap report -- ./train                 # where the wall time went",
-	"gputap report -e cuda,sched -- ./train   # … and when its threads did not run",
+	"gputap report --gpu-times all -- ./train  # where the wall time went",
+	"gputap report -e cuda,sched -- ./train    # … and when its threads did not run",
 	"gputap report --json run.gtap            # of a capture",
 	NULL,
 };

@@ -61,6 +61,49 @@ gpu_numbers() {
 	done
 }
 
+# timed ARGUMENT: the report of streams with the agent's times, and the log.
+timed() {
+	rm -f log.json
+	SOFTGPU_LOG=$PWD/log.json gputap report --json --top 100 --gpu-times all -o report.json -- \
+		"$examples/streams" "$1"
+	expect_status 0
+	output=$(<report.json)
+	expect_json '.[0].times == {exact: 0, measured: 24, estimated: 0, unmatched: 0, evicted: 0}'
+}
+
+# The busy time of each kind of operation, from the log: a union, which operations of a kind may overlap.
+kinds_from_log() {
+	jq -cS --slurp '
+		map(select(.op == "kernel" or .op == "copy") | {kind: (.kind // .op), start: .start, "end": .end}) |
+		group_by(.kind) | map({key: .[0].kind, value: (sort_by(.start) |
+			reduce .[] as $one ({busy: 0, covered: 0};
+				([$one.start, .covered] | max) as $from |
+				if $one["end"] > $from then .busy += $one["end"] - $from | .covered = $one["end"] else . end) |
+			.busy)}) | from_entries' log.json
+}
+
+@test "in virtual time the agent's times of the GPU are exact, asynchronous or not" {
+	for argument in async sync; do
+		SOFTGPU_TIME=virtual timed "$argument"
+		[ "$(gpu_numbers)" = "$(from_log)" ] || fail "$argument: $(gpu_numbers), not $(from_log)"
+		[ "$(jq -cS '.processes[0].resources | map(select(.operation != "all") |
+			{key: .operation, value: .busy}) | from_entries' report.json)" = "$(kinds_from_log)" ] ||
+			fail "$argument: $(kinds_from_log)"
+	done
+}
+
+@test "in real time the agent's times contain those of the log, and contradict no call" {
+	for argument in async sync; do
+		timed "$argument"
+		expect_json '.[0].processes[0].gpu.contradicted == 0 and .[0].processes[0].clock == "host"'
+		expect_json '.[0].processes[0] | ([.path[].ns] | add) == .wall'
+		jq -e --slurpfile log <(jq --slurp '[.[] | select(.op == "kernel") | .end - .start] | add' log.json) \
+			'.processes[0].kernels[0].total >= $log[0] and .processes[0].kernels[0].run.count == 8' \
+			report.json >/dev/null || fail "kernels run shorter than their log says"
+	done
+	expect_json '.[0].processes[0].gpu.overlap == 0'
+}
+
 @test "every instant of the wall time is attributed once" {
 	record "$examples/streams"
 	report run.gtap

@@ -27,7 +27,8 @@
 	} while (0)
 
 #define PAUSE 200000 /* µs: longer than a busy machine delays a thread */
-#define LONG 200000 /* steps of a kernel */
+#define LONG 20000000 /* steps of a kernel: longer than a busy machine delays a launch … */
+#define SHORT 1000000 /* … and of one of many */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -55,9 +56,9 @@ static void launch_last(cudaStream_t stream)
 	CHECK(cudaDeviceSynchronize());
 }
 
-static void run_long(cudaStream_t stream)
+static void run_steps(cudaStream_t stream, int steps)
 {
-	spin<<<1, 1, 0, stream>>>(memory, LONG);
+	spin<<<1, 1, 0, stream>>>(memory, steps);
 	CHECK(cudaGetLastError());
 }
 
@@ -92,7 +93,7 @@ static void copy(void)
 {
 	unsigned words[2];
 
-	run_long(0);
+	run_steps(0, LONG);
 	CHECK(cudaMemcpy(words, memory, sizeof(words), cudaMemcpyDeviceToHost));
 }
 
@@ -101,7 +102,7 @@ static void depend(void)
 	cudaEvent_t event;
 
 	CHECK(cudaEventCreate(&event));
-	run_long(first);
+	run_steps(first, LONG);
 	CHECK(cudaEventRecord(event, first));
 	CHECK(cudaStreamWaitEvent(second, event, 0));
 }
@@ -109,7 +110,7 @@ static void depend(void)
 static void fill_queue(void)
 {
 	for (int i = 0; i < 64; i++)
-		run_long(first);
+		run_steps(first, SHORT);
 }
 
 int main(int count, char **arguments)
@@ -120,7 +121,7 @@ int main(int count, char **arguments)
 	CHECK(cudaMemset(memory, 0, 64));
 	CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
 	CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
-	run_long(second);
+	run_steps(second, SHORT);
 	CHECK(cudaDeviceSynchronize());
 	if (!strcmp(cause, "late"))
 		late();

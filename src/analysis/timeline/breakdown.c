@@ -114,13 +114,6 @@ static int take_host(void *opaque, const struct gt_names *names,
 	return gt_path_take_host(&process->path, interval);
 }
 
-static bool is_contradicted(const struct gt_gpu_interval *interval)
-{
-	return interval->basis != GT_TIMES_ESTIMATED &&
-	       (interval->start + interval->error < interval->submitted ||
-		(interval->wait.number && interval->end > interval->wait.end + interval->error));
-}
-
 static int take_gpu(void *opaque, const struct gt_names *names,
 		    const struct gt_gpu_interval *interval)
 {
@@ -132,7 +125,7 @@ static int take_gpu(void *opaque, const struct gt_names *names,
 		return -ENOMEM;
 	breakdown->collected++;
 	process->row.operations++;
-	process->row.contradicted += is_contradicted(interval);
+	process->row.contradicted += gt_gpu_interval_contradicts(interval);
 	return gt_path_take_gpu(&process->path, interval);
 }
 
@@ -546,6 +539,15 @@ static int count_all(struct gt_breakdown *breakdown, struct breakdown_process *p
 	return error ? error : count_waits(process, until);
 }
 
+/* An operation does not begin before its submission: what is measured before it is a gap. */
+static void trim_gaps(struct gt_path *path)
+{
+	gt_vec_each (operation, &path->operations)
+		if (operation->start < operation->submitted &&
+		    operation->submitted <= operation->end)
+			operation->start = operation->submitted;
+}
+
 /* Attribute the time up to `settled`. */
 static int attribute_process(struct gt_breakdown *breakdown, struct breakdown_process *process,
 			     uint64_t settled)
@@ -555,6 +557,8 @@ static int attribute_process(struct gt_breakdown *breakdown, struct breakdown_pr
 
 	gt_path_prepare(&process->path);
 	process->row.host_only = process->row.contradicted * 2 > process->row.operations;
+	if (!process->row.host_only)
+		trim_gaps(&process->path);
 	error = count_all(breakdown, process, settled, until);
 	if (error || until <= process->begun)
 		return error;

@@ -50,7 +50,7 @@ struct gt_cause {
 	char waker_name[16];
 };
 
-#define GT_MAX_CAUSES 64
+#define GT_MAX_CAUSES 32
 
 /* How long a resource was busy; operations that overlap are counted once. */
 struct gt_busy {

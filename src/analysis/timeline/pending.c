@@ -493,13 +493,6 @@ static void find_release(struct pending *pending, struct pending_operation *oper
 		interval->released = interval->start;
 }
 
-static bool contradicts_calls(const struct gt_gpu_interval *interval)
-{
-	return interval->basis != GT_TIMES_ESTIMATED &&
-	       (interval->start + interval->error < interval->submitted ||
-		(interval->wait.number && interval->end > interval->wait.end + interval->error));
-}
-
 static int emit_first(struct pending *pending, const struct gt_names *names,
 		      struct pending_stream *stream, uint64_t now)
 {
@@ -519,7 +512,7 @@ static int emit_first(struct pending *pending, const struct gt_names *names,
 	pending->ended[interval->number % MAX_ENDED] =
 		(struct pending_end){interval->number, ended};
 	pending->totals->gpu[interval->basis]++;
-	pending->totals->contradicted += contradicts_calls(interval);
+	pending->totals->contradicted += gt_gpu_interval_contradicts(interval);
 	error = pending->sink.gpu ? pending->sink.gpu(pending->sink.context, names, interval) : 0;
 	TAILQ_REMOVE(&stream->operations, operation, in_stream);
 	TAILQ_REMOVE(&pending->age, operation, age);

@@ -54,6 +54,13 @@ const char *gt_gpu_operation_name(enum gt_gpu_operation operation)
 	return names[operation];
 }
 
+bool gt_gpu_interval_contradicts(const struct gt_gpu_interval *interval)
+{
+	return interval->basis != GT_TIMES_ESTIMATED &&
+	       (interval->end + interval->error < interval->submitted ||
+		(interval->wait.number && interval->end > interval->wait.end + interval->error));
+}
+
 static int pass_on_change(void *context, const struct gt_names *names,
 			  const struct gt_memory_change *change)
 {

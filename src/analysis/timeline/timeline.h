@@ -133,6 +133,13 @@ struct gt_gpu_interval {
 
 #define GT_STREAM_UNNUMBERED UINT32_MAX
 
+/*
+ * Whether the measured times of an operation contradict its calls: it ended before its submission,
+ * or after the wait for it. The GPU's clock is then not the host's. That `start` is before
+ * `submitted` is no contradiction: it may include a gap.
+ */
+bool gt_gpu_interval_contradicts(const struct gt_gpu_interval *interval);
+
 /* Take an interval; a result other than 0 stops and is returned. NULL: not wanted. */
 struct gt_timeline_sink {
 	int (*host)(void *context, const struct gt_names *names,
@@ -151,8 +158,7 @@ struct gt_timeline_totals {
 	uint64_t gpu[GT_TIMES_BASES];  /* GPU intervals by their basis */
 	uint64_t unmatched;            /* of them: `gpu_work` events whose call was not seen */
 	uint64_t evicted;              /* of them: passed on before they were complete */
-	uint64_t contradicted;         /* of them: measured to begin before their submission, or to
-					* end after the wait for them: another clock */
+	uint64_t contradicted;         /* of them: gt_gpu_interval_contradicts */
 	uint64_t omitted_dependencies; /* beyond GT_TIMELINE_MAX_DEPENDENCIES */
 	uint64_t sampled;              /* `gpu_work` events of sampled streams */
 };
