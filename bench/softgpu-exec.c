@@ -26,6 +26,7 @@ enum {
 	IMAGE = 1024,
 	MAX_STEPS = 256,
 	VALUES = 16 << 20,
+	ROUNDS = 20000, /* of barriers */
 };
 
 struct bench {
@@ -273,6 +274,36 @@ static void bench_texture(struct bench *bench, const float *values)
 	free(expected);
 }
 
+/* The time that a launch of one block takes; 0: it fails. */
+static double time_rounds(struct bench *bench, const char *name, unsigned threads)
+{
+	int rounds = ROUNDS;
+	struct sg_launch launch = {.shape.grid = {1, 1, 1},
+				   .shape.block = {threads, 1, 1},
+				   .parameters = &rounds,
+				   .parameter_size = sizeof(rounds)};
+	struct sg_grid_result result = {0};
+	double start;
+
+	launch.function = sg_module_function(bench->module, name);
+	start = cpu_seconds();
+	return sg_grid_run(bench->machine, &launch, &result) ? 0 : cpu_seconds() - start;
+}
+
+/* Print what waiting at an mbarrier costs, relative to a barrier of the block. */
+static void bench_mbarrier(struct bench *bench, unsigned threads)
+{
+	double barriers, mbarriers;
+
+	time_rounds(bench, "mbarriers", threads);
+	barriers = time_rounds(bench, "barriers", threads);
+	mbarriers = time_rounds(bench, "mbarriers", threads);
+	if (barriers > 0 && mbarriers > 0)
+		printf("exec_mbarrier_%u_ratio %.2f x\n", threads, mbarriers / barriers);
+	else
+		printf("exec_mbarrier_%u_ratio skip the kernel fails\n", threads);
+}
+
 int main(void)
 {
 	struct bench bench = {0};
@@ -296,6 +327,8 @@ int main(void)
 	bench_reduce(&bench, values);
 	bench_copy(&bench, values);
 	bench_texture(&bench, values);
+	bench_mbarrier(&bench, 256);
+	bench_mbarrier(&bench, 1024);
 	sg_module_free(bench.module);
 	sg_machine_free(bench.machine);
 	return bench.is_wrong;

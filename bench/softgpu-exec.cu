@@ -79,3 +79,36 @@ extern "C" __global__ void texture(unsigned long long image, float *to, int widt
 	    : "l"(image), "f"(x + 0.75f), "f"(y + 0.5f));
 	to[y * width + x] = r;
 }
+
+extern "C" __global__ void barriers(int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		__syncthreads();
+}
+
+/* As cuda::barrier::arrive_and_wait of CUDA 13, but for its pauses after 16 attempts. */
+extern "C" __global__ void mbarriers(int rounds)
+{
+	__shared__ unsigned long long object;
+	unsigned address;
+
+	asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }"
+	    : "=r"(address)
+	    : "l"(&object));
+	if (threadIdx.x == 0)
+		asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(blockDim.x));
+	__syncthreads();
+	for (int i = 0; i < rounds; i++) {
+		unsigned long long state, began;
+		unsigned is_over;
+
+		asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(address));
+		asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(began));
+		do
+			asm volatile("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [%1], %2; "
+				     "selp.b32 %0, 1, 0, p; }"
+				     : "=r"(is_over)
+				     : "r"(address), "l"(state));
+		while (!is_over);
+	}
+}
