@@ -38,6 +38,8 @@ enum {
 	GT_AGENT_RING_MAX = 1 << 28, /* bytes of data */
 	/* Events of the rings alone, beside those of event.def. */
 	GT_AGENT_EVENT_CLOCK = 0xff00, /* struct gt_agent_clock */
+	/* A flag of gpu_work in the rings alone: the work was done when the driver returned. */
+	GT_AGENT_SYNCHRONOUS = 1 << 16,
 };
 
 struct gt_agent_ring_head {

@@ -357,6 +357,9 @@ bool gt_agent_work_begin(struct gt_agent_work *work, void *stream, bool per_thre
 	    !gt_agent_ring() || OWN1(cuCtxGetCurrent, &handle) || !handle)
 		return false;
 	work->operation = NULL;
+	work->is_synchronous = stream == SYNCHRONOUS;
+	if (work->is_synchronous)
+		stream = NULL;
 	work->stream = stream ? stream : per_thread ? STREAM_PER_THREAD : STREAM_LEGACY;
 	begin_work(work, handle);
 	work->submitted = gt_clock_monotonic();
@@ -407,7 +410,8 @@ void gt_agent_work_end(struct gt_agent_work *work, int error, enum gt_gpu_operat
 		ended->object = object;
 		ended->bytes = bytes;
 		ended->thread = current_thread();
-		ended->flags = times.period > 1 ? GT_GPU_SAMPLED : 0;
+		ended->flags = (times.period > 1 ? GT_GPU_SAMPLED : 0) |
+			       (work->is_synchronous ? GT_AGENT_SYNCHRONOUS : 0);
 		submit_work(work, ring);
 	}
 	errno = saved;

@@ -33,6 +33,9 @@ struct gt_agent_timed_operation {
 
 struct gt_agent_work_context;
 
+/* In place of a stream: the default one, and the driver returns when the work is done. */
+#define SYNCHRONOUS ((void *)-1)
+
 /* An operation that is being submitted. */
 struct gt_agent_work {
 	struct gt_agent_work_context *context;
@@ -40,6 +43,7 @@ struct gt_agent_work {
 	struct gt_agent_timed_operation *operation; /* NULL: it is not timed */
 	enum gt_agent_count reason;                 /* of that */
 	uint64_t submitted;
+	bool is_synchronous;
 	void *stream; /* as the driver takes it for events */
 };
 

@@ -40,6 +40,7 @@ struct times_clock {
 	int64_t lowest, highest, offset; /* CLOCK_MONOTONIC - clock */
 	struct gt_clock_fit fit;
 	bool has_line;
+	bool is_virtual; /* its moments contradict CLOCK_MONOTONIC */
 };
 
 struct times_process {
@@ -139,7 +140,19 @@ static int fit_line(struct times_clock *clock)
 	if (!error)
 		error = gt_clock_fit_solve(&clock->fit);
 	clock->has_line = !error && !clock->fit.violations;
+	clock->is_virtual |= !error && clock->fit.violations;
 	return error;
+}
+
+/* Whether a moment differs from the earlier ones by more than any clock's drift. */
+static bool is_beyond_drift(const struct times_clock *clock, const struct times_moment *moment,
+			    int64_t lowest, int64_t highest)
+{
+	uint64_t first = clock->moments.items[0].gpu;
+	uint64_t elapsed = moment->gpu > first ? moment->gpu - first : 0;
+	int64_t drift = (int64_t)(elapsed / (1000000 / GT_CLOCK_FIT_MAX_DRIFT)) + STEP_NS;
+
+	return lowest - clock->highest > drift || clock->lowest - highest > drift;
 }
 
 /* What a moment allows the offset to be, while it is taken as constant. */
@@ -151,6 +164,8 @@ static void bound_offset(struct times_clock *clock, const struct times_moment *m
 	if (clock->moments.count == 1) {
 		clock->lowest = lowest;
 		clock->highest = highest;
+	} else if (is_beyond_drift(clock, moment, lowest, highest)) {
+		clock->is_virtual = true;
 	} else if (lowest <= clock->highest && highest >= clock->lowest) {
 		clock->lowest = lowest > clock->lowest ? lowest : clock->lowest;
 		clock->highest = highest < clock->highest ? highest : clock->highest;
@@ -229,6 +244,18 @@ static bool take_moment(struct gt_gpu_times *times, struct times_process *proces
 	return true;
 }
 
+/*
+ * Narrow the bounds: nothing begins before it is submitted, and what the driver waited for is done
+ * when it returns.
+ */
+static void apply_causes(struct gt_event_gpu_work *work, bool is_synchronous)
+{
+	if (is_synchronous && work->returned > work->start && work->head.time > work->returned)
+		work->head.time = work->returned;
+	if (work->start < work->submitted)
+		work->start = work->submitted < work->head.time ? work->submitted : work->head.time;
+}
+
 static bool take_work(struct gt_gpu_times *times, struct times_process *process,
 		      const struct gt_event_gpu_work *record)
 {
@@ -244,6 +271,9 @@ static bool take_work(struct gt_gpu_times *times, struct times_process *process,
 	work.head.time = host_time(clock, record->head.time);
 	work.head.clock = GT_CLOCK_MONOTONIC;
 	work.error = clock_error(clock);
+	work.flags &= ~(uint32_t)GT_AGENT_SYNCHRONOUS;
+	if (!clock->is_virtual)
+		apply_causes(&work, record->flags & GT_AGENT_SYNCHRONOUS);
 	if (work.start > work.head.time || work.head.time > gt_clock_monotonic() + FUTURE_NS)
 		return false;
 	times->read++;

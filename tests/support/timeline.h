@@ -88,9 +88,9 @@ static inline void synchronize_stream(uint64_t handle)
 	call_with("cudaStreamSynchronize", "stream", handle, 0);
 }
 
-/* The times of an operation of the current thread. */
-static inline void feed_work(enum gt_gpu_operation operation, uint64_t submitted, uint64_t begin,
-			     uint64_t end)
+/* The times of an operation of the current thread; returned: of the driver's call, or 0. */
+static inline void feed_returned_work(enum gt_gpu_operation operation, uint64_t submitted,
+				      uint64_t returned, uint64_t begin, uint64_t end)
 {
 	struct gt_event_gpu_work event = {
 		.head = {.kind = GT_EVENT_gpu_work,
@@ -100,6 +100,7 @@ static inline void feed_work(enum gt_gpu_operation operation, uint64_t submitted
 			 .time = end,
 			 .device = stream.device},
 		.submitted = submitted,
+		.returned = returned,
 		.start = begin,
 		.stream = 0x11,
 		.object = KERNEL,
@@ -108,4 +109,10 @@ static inline void feed_work(enum gt_gpu_operation operation, uint64_t submitted
 	};
 
 	feed_event(&event.head);
+}
+
+static inline void feed_work(enum gt_gpu_operation operation, uint64_t submitted, uint64_t begin,
+			     uint64_t end)
+{
+	feed_returned_work(operation, submitted, 0, begin, end);
 }

@@ -179,6 +179,23 @@ TEST("a gpu_work event that comes before its call has returned waits for it")
 	CHECK_INT(gpu[0].start, submitted + 10);
 }
 
+TEST("a call of the driver is joined to the work that was submitted around it")
+{
+	uint64_t launched;
+
+	start_timeline();
+	launch(KERNEL, 1, 64, 0x11, 0);
+	launched = stream.now;
+	/* The call took 1000 ns, within the times of the agent, which calls the driver. */
+	feed_returned_work(GT_GPU_KERNEL, launched - 1200, launched + 200, launched + 300,
+			   launched + 5000);
+	synchronize_stream(0x11);
+	CHECK_INT(gpu_count, 1);
+	CHECK_INT(gpu[0].basis, GT_TIMES_MEASURED);
+	CHECK_INT(gpu[0].call.end, launched);
+	CHECK_INT(gt_timeline_totals(timeline)->unmatched, 0);
+}
+
 TEST("a gpu_work event without a call is an operation of its own")
 {
 	start_timeline();
