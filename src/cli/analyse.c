@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/interval.h"
+#include "export/export.h"
 #include "output/sink.h"
 
 /* Its pages are mapped twice: they are much of the memory that gputap uses. */
@@ -19,6 +20,7 @@ struct analysis_run {
 	struct gt_report_options how;
 	const struct gt_report *report;
 	void *state;
+	void *page; /* --html, of gt_export_html; NULL: none */
 	bool has_command;
 	struct gt_sink sink;
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
@@ -60,6 +62,11 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	int error = 0;
 
 	analyse->names = names;
+	if (analyse->page) {
+		error = gt_export_html.event(analyse->page, names, event);
+		if (error)
+			return error;
+	}
 	if (event->clock == GT_CLOCK_MONOTONIC && event->time > analyse->now) {
 		/* Sums are collected when no event waits. */
 		if (!analyse->given->target.trace.sums)
@@ -99,6 +106,20 @@ static void begin_report(void *opaque, struct gt_session *session)
 	analyse->session = session;
 }
 
+/* --html: a page beside the report. */
+static int open_page(struct analysis_run *analyse, struct gt_diag *diag)
+{
+	const struct gt_trace_options *trace = &analyse->given->target.trace;
+	const struct gt_export_options page = {
+		.output.path = analyse->given->html,
+		.capture = trace->from      ? trace->from
+			   : trace->command ? trace->command[0]
+					    : "system",
+	};
+
+	return analyse->given->html ? gt_export_html.open(&page, &analyse->page, diag) : 0;
+}
+
 static int open_report(void *opaque, struct gt_diag *diag)
 {
 	struct analysis_run *analyse = opaque;
@@ -115,6 +136,12 @@ static int open_report(void *opaque, struct gt_diag *diag)
 		gt_sink_close(&analyse->sink, NULL);
 		return gt_diag(diag, error, "analysis", NULL, "%s", strerror(-error));
 	}
+	error = open_page(analyse, diag);
+	if (error) {
+		analyse->report->close(analyse->state);
+		gt_sink_close(&analyse->sink, NULL);
+		return error;
+	}
 	gt_interval_begin(&analyse->interval);
 	return 0;
 }
@@ -129,6 +156,11 @@ static int close_report(void *opaque, const struct gt_names *names, struct gt_di
 	if (analyse->report->problems && names)
 		analyse->problems = analyse->report->problems(analyse->state, names, analyse->now);
 	closed = gt_sink_close(&analyse->sink, diag);
+	if (analyse->page) {
+		int failed = gt_export_html.close(analyse->page, names, diag);
+
+		error = error ? error : failed;
+	}
 	analyse->report->close(analyse->state);
 	gt_interval_end(&analyse->interval);
 	return error ? error : closed;
@@ -261,7 +293,7 @@ static int run_report(const struct gt_analysis_command *row, struct analysis_run
 		return GT_EXIT_FAILED;
 	}
 	return analyse_target(&row->command, analyse, command,
-			      row->stacks || analyse->how.by == GT_BY_STACK);
+			      row->stacks || given->html || analyse->how.by == GT_BY_STACK);
 }
 
 int gt_analyse_run(const struct gt_cli_command *self, int count, char **arguments)

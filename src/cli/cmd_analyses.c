@@ -64,7 +64,14 @@ static const struct gt_option stat_options[] = {
 		 NULL},                                                                            \
 		GT_REPORT_OPTIONS
 
-static const struct gt_option report_options[] = {TIMELINE_OPTIONS};
+static const struct gt_option report_options[] = {
+	TIMELINE_OPTIONS,
+	{0, "html", "FILE",
+	 "write a page with the timeline, tables and a flame graph to FILE, too: a browser shows "
+	 "it "
+	 "without a network",
+	 GT_OPTION_STRING, offsetof(struct gt_analyse_options, html), NULL},
+};
 
 static const struct gt_option why_options[] = {
 	TIMELINE_OPTIONS,
@@ -78,6 +85,7 @@ static const char *const report_examples[] = {
 	"gputap report --gpu-times all -- ./train  # where the wall time went",
 	"gputap report -e cuda,sched -- ./train    # … and when its threads did not run",
 	"gputap report --json run.gtap            # of a capture",
+	"gputap report --html run.html run.gtap   # with a page for a browser",
 	NULL,
 };
 

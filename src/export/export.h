@@ -55,7 +55,8 @@ struct gt_export_format {
 	FORMAT(csv)                                                                                \
 	FORMAT(chrome)                                                                             \
 	FORMAT(perfetto)                                                                           \
-	FORMAT(sqlite)
+	FORMAT(sqlite)                                                                             \
+	FORMAT(html)
 
 #define GT_EXPORT_FORMAT(identifier) extern const struct gt_export_format gt_export_##identifier;
 GT_EXPORT_FORMATS(GT_EXPORT_FORMAT)

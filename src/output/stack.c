@@ -4,18 +4,8 @@
 #include "analysis/analysis.h"
 #include "names/python.h"
 
-struct stack_frame {
-	const struct gt_location *location;
-	const struct gt_source_frame *named; /* NULL: nothing is known of it */
-	__u64 address;
-	bool wrapper; /* of the API: nothing that somebody wrote */
-};
-
-/* Called for each frame of a caller: one, or those that were inlined there, too. */
-typedef void (*frame_taker)(void *context, const struct stack_frame *frame);
-
-static void each_frame(const struct gt_names *names, __u32 process, __u64 stack, frame_taker take,
-		       void *context)
+void gt_stack_each_frame(const struct gt_names *names, __u32 process, __u64 stack,
+			 gt_frame_taker take, void *context)
 {
 	size_t wrappers = gt_stack_wrappers(names, process, stack);
 	size_t count = 0, number = 0;
@@ -23,7 +13,7 @@ static void each_frame(const struct gt_names *names, __u32 process, __u64 stack,
 
 	for (size_t i = 0; addresses && i < count; i++) {
 		struct gt_location location;
-		struct stack_frame frame = {.location = &location, .address = addresses[i]};
+		struct gt_stack_frame frame = {.location = &location, .address = addresses[i]};
 
 		gt_names_location(names, process, addresses[i], true, &location);
 		if (!location.frame_count)
@@ -42,7 +32,7 @@ struct stack_lines {
 	bool wrappers;
 };
 
-static void put_frame(void *context, const struct stack_frame *frame)
+static void put_frame(void *context, const struct gt_stack_frame *frame)
 {
 	struct stack_lines *lines = context;
 
@@ -56,12 +46,13 @@ static void put_frame(void *context, const struct stack_frame *frame)
 void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
 		  int column, bool wrappers)
 {
-	each_frame(names, process, stack, put_frame, &(struct stack_lines){text, column, wrappers});
+	gt_stack_each_frame(names, process, stack, put_frame,
+			    &(struct stack_lines){text, column, wrappers});
 	if (gt_names_stack_is_truncated(names, process, stack))
 		gt_strbuf_printf(text, "%*s… (truncated)\n", column, "");
 }
 
-static void json_frame(void *context, const struct stack_frame *frame)
+static void json_frame(void *context, const struct gt_stack_frame *frame)
 {
 	const struct gt_source_frame *named = frame->named;
 	struct gt_json *json = context;
@@ -96,7 +87,7 @@ void gt_json_stack(struct gt_json *json, const char *key, const struct gt_names 
 	gt_json_object_begin(json, key);
 	gt_json_hex(json, "id", stack);
 	gt_json_array_begin(json, "frames");
-	each_frame(names, process, stack, json_frame, json);
+	gt_stack_each_frame(names, process, stack, json_frame, json);
 	gt_json_array_end(json);
 	if (gt_names_stack_is_truncated(names, process, stack))
 		gt_json_bool(json, "truncated", true);

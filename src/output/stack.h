@@ -5,6 +5,20 @@
 #include "base/json.h"
 #include "names/names.h"
 
+struct gt_stack_frame {
+	const struct gt_location *location;
+	const struct gt_source_frame *named; /* NULL: nothing is known of it */
+	__u64 address;
+	bool wrapper; /* of the API: nothing that somebody wrote */
+};
+
+/* Called for each frame of a caller: one, or those that were inlined there, too. */
+typedef void (*gt_frame_taker)(void *context, const struct gt_stack_frame *frame);
+
+/* Pass on the frames of a stack, the innermost first; none where it is not known. */
+void gt_stack_each_frame(const struct gt_names *names, __u32 process, __u64 stack,
+			 gt_frame_taker take, void *context);
+
 /*
  * One line a caller, the innermost first, each behind `column` spaces and "at ". Wrappers of the
  * API and stubs of launches (gt_stack_wrappers) are among them only if they are asked for.

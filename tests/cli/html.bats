@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The page of `gputap export --format html` and `gputap report --html`, in headless Chromium.
+
+load helper
+
+synthetic=$build/tests/programs/synthetic
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	export HOME=$BATS_TEST_TMPDIR
+}
+
+# browse FILE EXPRESSION…: a line of JSON each.
+browse() {
+	command -v chromium >/dev/null || skip "chromium is not installed"
+	run -0 --separate-stderr "$root/tests/support/browser" "$@"
+}
+
+# make_page ITERATIONS: page.html, and rows.csv of the same capture.
+make_page() {
+	"$synthetic" run.gtap "$1"
+	gputap export --format html -o page.html run.gtap
+	expect_status 0
+	gputap export --format csv -o rows.csv run.gtap
+	expect_status 0
+}
+
+@test "the page has every outermost call and every operation of the GPU, in tracks" {
+	make_page 10
+	browse page.html 'gputap.capture.slices.count' \
+		'[...Array(gputap.capture.slices.count).keys()].filter(
+			(i) => gputap.capture.slices.category[i] >= FIRST_GPU &&
+				gputap.capture.slices.category[i] < JOB).length' \
+		'gputap.capture.shown.map((track) => gputap.capture.strings[track.label])'
+	[ "${lines[1]}" = "$(grep -c '^gpu,' rows.csv)" ]
+	((lines[0] > lines[1] + 90)) || fail "${lines[0]} intervals"
+	[[ ${lines[2]} == *stream* && ${lines[2]} == *thread* ]] || fail "${lines[2]}"
+}
+
+@test "a page needs no network and has no address in it" {
+	make_page 2
+	run ! grep -E 'https?://|src=|@import|url\(' page.html
+	browse page.html 'performance.getEntriesByType("resource").length'
+	[ "$output" = 0 ]
+}
+
+@test "tables have the counts of the visible time, and follow it" {
+	make_page 10
+	browse page.html 'setTab(gputap, "tables"), draw(gputap),
+			document.querySelectorAll("#tables table").length' \
+		'collectRows(gputap).flat().filter((row) => row.name === "cudaMalloc")[0].count' \
+		'(setRange(gputap, gputap.capture.first, gputap.capture.first + 1000),
+			collectRows(gputap).flat().reduce((sum, row) => sum + row.count, 0))'
+	((lines[0] >= 2))
+	[ "${lines[1]}" = "$(grep -c '^call,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,cudaMalloc,' rows.csv)" ]
+	((lines[2] < lines[1])) || fail "${lines[*]}"
+}
+
+@test "a click on an operation shows the call that submitted it, and a link leads there" {
+	make_page 4
+	browse page.html '(() => {
+			const {slices} = gputap.capture;
+			const i = slices.category.findIndex((category) => category === FIRST_GPU);
+
+			select(gputap, i, true);
+			return document.getElementById("details").innerText;
+		})()' \
+		'(document.querySelector("#details button").click(),
+			document.querySelector("#details h2").textContent)'
+	[[ ${lines[0]} == *"submitted by"* && ${lines[0]} == *times* ]] || fail "${lines[0]}"
+	[[ ${lines[1]} == *Launch* ]] || fail "${lines[1]}"
+}
+
+@test "the flame graph has the weight of all calls, and of the GPU under their callers" {
+	make_page 10
+	browse page.html 'setTab(gputap, "flame"), draw(gputap), makeFlame(gputap).weight' \
+		'(document.getElementById("weight").value = "launches", makeFlame(gputap).weight)' \
+		'(document.getElementById("weight").value = "gpu", makeFlame(gputap).weight > 0)'
+	((lines[0] > 0))
+	[ "${lines[1]}" = "$(grep -c '^call,.*LaunchKernel' rows.csv)" ]
+	[ "${lines[2]}" = true ]
+}
+
+@test "light and dark differ, and the address keeps theme, table and time" {
+	make_page 10
+	browse --hash 'theme=light' page.html 'shot light.png' 'getComputedStyle(document.body).backgroundColor'
+	local light=$output
+	browse --hash 'theme=dark&tab=tables&from=100&to=5000' page.html 'shot dark.png' \
+		'getComputedStyle(document.body).backgroundColor' 'location.hash'
+	[ "${lines[0]}" != "$light" ]
+	[ "${lines[1]}" = '"#tab=tables&theme=dark&from=100&to=5000"' ]
+	run ! cmp -s light.png dark.png
+}
+
+@test "names with markup are text" {
+	mkdir '<'
+	"$synthetic" '</script><img src=x onerror=document.title=1>.gtap' 2
+	gputap export --format html -o page.html '</script><img src=x onerror=document.title=1>.gtap'
+	expect_status 0
+	run ! grep -q '<img' page.html
+	browse page.html 'setTab(gputap, "about"), document.querySelectorAll("img").length' \
+		'document.getElementById("about").innerText' 'document.title'
+	[ "${lines[0]}" = 0 ]
+	[[ ${lines[1]} == *'</script><img src=x'* && ${lines[2]} != '"1"' ]] || fail "${lines[*]}"
+}
+
+@test "a capture with hostile names has the same page but for these" {
+	"$synthetic" run.gtap 4 hostile
+	gputap export --format html -o page.html run.gtap
+	expect_status 0
+	browse page.html 'gputap.capture.slices.count' 'gputap.capture.strings.join()' \
+		'(setTab(gputap, "tables"), draw(gputap), document.querySelectorAll("f").length)'
+	((lines[0] > 40))
+	[[ ${lines[1]} == *'c,d;e\n<f>&'*'\ufffd'* || ${lines[1]} == *'c,d;e\n<f>&'*$'\uFFFD'* ]] || fail "${lines[1]}"
+	[ "${lines[2]}" = 0 ]
+}
+
+@test "a capture with losses says so, an incomplete file that it cannot be shown" {
+	make_page 2
+	browse page.html 'document.getElementById("losses").innerText'
+	[ "$output" = '"Incomplete: 3 calls and 0 other events were lost."' ] || fail "$output"
+	sed 's/\(id="data">.\{200\}\)[^<]*/\1/' page.html >truncated.html
+	browse truncated.html 'document.getElementById("losses").innerText'
+	[[ $output == *"This file cannot be shown"* ]] || fail "$output"
+}
+
+@test "an empty capture is a page without intervals" {
+	"$synthetic" run.gtap 0
+	gputap export --format html -o page.html run.gtap
+	expect_status 0
+	browse page.html 'document.documentElement.dataset.ready'
+	[ "$output" = '"true"' ]
+}
+
+@test "report writes the page beside the report" {
+	"$synthetic" run.gtap 4
+	gputap report --html page.html run.gtap
+	expect_status 0
+	gputap export --format html -o other.html run.gtap
+	cmp page.html other.html
+}
