@@ -193,11 +193,16 @@ static void put_caller(struct gt_strbuf *text, const struct gt_location *locatio
 		     frame < location->frame_count ? &location->frames[frame] : NULL, address);
 }
 
-/* Whether a frame beyond the first is shown: in Python, native code without source lines is not. */
+/*
+ * Whether a frame beyond the first is shown. In Python, native code without source lines is not.
+ * What is in no file is not: code without a name, or no code at all, where a function without frame
+ * pointer misled the walk.
+ */
 static bool is_shown(const struct gt_location *location, size_t frame, bool has_python)
 {
-	return !has_python ||
-	       (frame < location->frame_count && location->frames[frame].file != NULL);
+	if (!has_python)
+		return location->path;
+	return frame < location->frame_count && location->frames[frame].file;
 }
 
 static void each_caller(const struct gt_names *names, uint32_t process, const __u64 *addresses,

@@ -30,14 +30,16 @@ struct stack_lines {
 	struct gt_strbuf *text;
 	int column;
 	bool wrappers;
+	bool any; /* a line was put */
 };
 
 static void put_frame(void *context, const struct gt_stack_frame *frame)
 {
 	struct stack_lines *lines = context;
 
-	if (frame->wrapper && !lines->wrappers)
+	if ((frame->wrapper || (!frame->location->path && lines->any)) && !lines->wrappers)
 		return;
+	lines->any = true;
 	gt_strbuf_printf(lines->text, "%*sat ", lines->column, "");
 	gt_put_frame(lines->text, frame->location, frame->named, frame->address);
 	gt_strbuf_putc(lines->text, '\n');
@@ -47,7 +49,7 @@ void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 pr
 		  int column, bool wrappers)
 {
 	gt_stack_each_frame(names, process, stack, put_frame,
-			    &(struct stack_lines){text, column, wrappers});
+			    &(struct stack_lines){text, column, wrappers, false});
 	if (gt_names_stack_is_truncated(names, process, stack))
 		gt_strbuf_printf(text, "%*s… (truncated)\n", column, "");
 }

@@ -21,7 +21,8 @@ void gt_stack_each_frame(const struct gt_names *names, __u32 process, __u64 stac
 
 /*
  * One line a caller, the innermost first, each behind `column` spaces and "at ". Wrappers of the
- * API and stubs of launches (gt_stack_wrappers) are among them only if they are asked for.
+ * API and stubs of launches (gt_stack_wrappers) are among them only if they are asked for, and so
+ * are addresses in no file, other than the innermost.
  */
 void gt_put_stack(struct gt_strbuf *text, const struct gt_names *names, __u32 process, __u64 stack,
 		  int column, bool wrappers);

@@ -141,6 +141,26 @@ TEST("the callers begin after wrappers, which all callers have")
 		  "cudaMalloc+0x10 (train) ← my_alloc (train.c:3) ← main (train.c:20)");
 }
 
+TEST("addresses in no file are no callers, unless there is no other")
+{
+	gt_auto(chains) struct gt_chains *chains = NULL;
+	gt_auto_strbuf whole = GT_STRBUF_INIT;
+
+	start();
+	STACK(100, 1, ALLOC, 0x7ffc1230, LOAD_A, 0x7ffc1240);
+	STACK(100, 2, ALLOC, LOAD_B);
+	STACK(100, 3, 0x7ffc1230);
+	chains = gt_chains_new(stream.names);
+	for (uint64_t stack = 1; stack <= 3; stack++)
+		CHECK_INT(gt_chains_add(chains, 100, stack, NULL), 0);
+	CHECK_INT(gt_chains_distinguish(chains), 0);
+	expect_shown(chains, 100, 1, "my_alloc (train.c:3) ← loadA (train.c:9)");
+	expect_shown(chains, 100, 3, "0x7ffc1230");
+	gt_chain_put_whole(&whole, stream.names, 100, 1);
+	CHECK_STR(gt_strbuf_string(&whole),
+		  "my_alloc (train.c:3) ← 0x7ffc1230 ← loadA (train.c:9) ← 0x7ffc1240");
+}
+
 static int take_leak(void *leaks, const struct gt_names *names, const struct gt_event *event)
 {
 	return gt_leaks_take(leaks, names, event);
