@@ -16,8 +16,11 @@ typedef struct gt_event_i915_request driver_request;
 
 /* An address on the GPU at which a buffer is bound. */
 struct driver_binding {
-	struct driver_binding *next; /* of the same buffer */
-	uint64_t space, offset, bytes;
+	struct driver_binding_key {
+		uint64_t buffer, space, offset;
+	} key;
+	uint64_t bytes;
+	struct driver_binding *next, **link; /* of the same buffer; what points to this one */
 };
 
 /* A buffer that exists. */
@@ -25,18 +28,6 @@ struct driver_state {
 	struct driver_binding *bindings;
 	uint64_t binds, moves;
 };
-
-static void release_state(void *opaque)
-{
-	struct driver_state *state = opaque;
-	struct driver_binding *next;
-
-	for (struct driver_binding *binding = state->bindings; binding; binding = next) {
-		next = binding->next;
-		free(binding);
-	}
-	free(state);
-}
 
 static void release_engine(void *opaque)
 {
@@ -54,7 +45,8 @@ struct gt_gpu_drivers *gt_gpu_drivers_new(void)
 	if (!drivers)
 		return NULL;
 	drivers->buffers = gt_hash_new();
-	if (!drivers->buffers || gt_keyed_rows_init(&drivers->devices) ||
+	drivers->bindings = gt_hash_new();
+	if (!drivers->buffers || !drivers->bindings || gt_keyed_rows_init(&drivers->devices) ||
 	    gt_keyed_rows_init(&drivers->processes) || gt_keyed_rows_init(&drivers->operations) ||
 	    gt_keyed_rows_init(&drivers->engines) || gt_keyed_rows_init(&drivers->interrupts) ||
 	    gt_keyed_rows_init(&drivers->findings))
@@ -73,7 +65,9 @@ void gt_gpu_drivers_free(struct gt_gpu_drivers *drivers)
 	gt_keyed_rows_free(&drivers->interrupts, NULL);
 	gt_keyed_rows_free(&drivers->findings, NULL);
 	if (drivers->buffers)
-		gt_hash_free_with(drivers->buffers, release_state);
+		gt_hash_free_with(drivers->buffers, free);
+	if (drivers->bindings)
+		gt_hash_free_with(drivers->bindings, free);
 	free(drivers);
 }
 
@@ -189,14 +183,36 @@ static int find_state(struct gt_gpu_drivers *drivers, uint64_t buffer,
 	return 0;
 }
 
-static struct driver_binding **find_binding(struct driver_state *state, const driver_buffer *buffer)
+static struct driver_binding *find_binding(const struct gt_gpu_drivers *drivers,
+					   const driver_buffer *buffer)
 {
-	struct driver_binding **binding = &state->bindings;
+	const struct driver_binding_key key = {buffer->buffer, buffer->space, buffer->offset};
 
-	while (*binding &&
-	       ((*binding)->space != buffer->space || (*binding)->offset != buffer->offset))
-		binding = &(*binding)->next;
-	return binding;
+	return gt_hash_get(drivers->bindings, &key, sizeof(key));
+}
+
+/* Enter a binding into the tables. 0 or -ENOMEM. */
+static int insert_binding(struct gt_gpu_drivers *drivers, struct driver_state *state,
+			  const driver_buffer *buffer)
+{
+	struct driver_binding *binding = malloc(sizeof(*binding));
+
+	if (!binding)
+		return -ENOMEM;
+	*binding = (struct driver_binding){
+		.key = {buffer->buffer, buffer->space, buffer->offset},
+		.bytes = buffer->bytes,
+		.next = state->bindings,
+		.link = &state->bindings,
+	};
+	if (gt_hash_set(drivers->bindings, &binding->key, sizeof(binding->key), binding)) {
+		free(binding);
+		return -ENOMEM;
+	}
+	if (binding->next)
+		binding->next->link = &binding->next;
+	state->bindings = binding;
+	return 0;
 }
 
 /* The device's ledger and the process's. */
@@ -224,52 +240,45 @@ static void subtract_bound(const struct driver_ledgers *ledgers, uint64_t bytes)
 	}
 }
 
-static void remove_binding(struct gt_gpu_drivers *drivers, struct driver_binding **link,
+static void remove_binding(struct gt_gpu_drivers *drivers, struct driver_binding *binding,
 			   const struct driver_ledgers *ledgers)
 {
-	struct driver_binding *binding = *link;
-
 	subtract_bound(ledgers, binding->bytes);
-	*link = binding->next;
+	*binding->link = binding->next;
+	if (binding->next)
+		binding->next->link = binding->link;
+	gt_hash_remove(drivers->bindings, &binding->key, sizeof(binding->key));
 	free(binding);
-	drivers->bindings--;
 }
 
 /* A buffer is bound; where it is bound at this address already, nothing is added. */
 static int add_binding(struct gt_gpu_drivers *drivers, const driver_buffer *buffer,
 		       const char *device, const struct driver_ledgers *ledgers)
 {
-	struct driver_binding *binding;
 	struct driver_state *state;
 	int error = find_state(drivers, buffer->buffer, &state);
 
 	if (!state)
 		return error;
 	error = add_repeat(drivers, GT_DRIVER_FINDING_REBOUND, buffer, device, state->binds++);
-	if (error || *find_binding(state, buffer))
+	if (error || find_binding(drivers, buffer))
 		return error;
-	if (drivers->bindings >= MAX_BINDINGS) {
+	if (gt_hash_count(drivers->bindings) >= MAX_BINDINGS) {
 		drivers->unfollowed++;
 		return 0;
 	}
-	binding = calloc(1, sizeof(*binding));
-	if (!binding)
-		return -ENOMEM;
-	*binding = (struct driver_binding){state->bindings, buffer->space, buffer->offset,
-					   buffer->bytes};
-	state->bindings = binding;
-	drivers->bindings++;
-	add_bound(ledgers, buffer->bytes);
-	return 0;
+	error = insert_binding(drivers, state, buffer);
+	if (!error)
+		add_bound(ledgers, buffer->bytes);
+	return error;
 }
 
 static void end_binding(struct gt_gpu_drivers *drivers, const driver_buffer *buffer,
 			const struct driver_ledgers *ledgers)
 {
-	struct driver_state *state = gt_hash_get_u64(drivers->buffers, buffer->buffer);
-	struct driver_binding **binding = state ? find_binding(state, buffer) : NULL;
+	struct driver_binding *binding = find_binding(drivers, buffer);
 
-	if (binding && *binding)
+	if (binding)
 		remove_binding(drivers, binding, ledgers);
 }
 
@@ -279,7 +288,7 @@ static void end_buffer(struct gt_gpu_drivers *drivers, const driver_buffer *buff
 	struct driver_state *state = gt_hash_remove_u64(drivers->buffers, buffer->buffer);
 
 	while (state && state->bindings)
-		remove_binding(drivers, &state->bindings, ledgers);
+		remove_binding(drivers, state->bindings, ledgers);
 	free(state);
 }
 

@@ -123,7 +123,7 @@ struct gt_gpu_drivers {
 	struct gt_keyed_rows findings;   /* of struct gt_driver_finding */
 	struct gt_hash *buffers;         /* by address, those that exist -> struct driver_state */
 	uint64_t unfollowed; /* buffers or bindings over the limits: not in `bound`, nor findings */
-	uint64_t bindings;   /* that exist */
+	struct gt_hash *bindings; /* that exist, by buffer and address -> struct driver_binding */
 };
 
 struct gt_gpu_drivers *gt_gpu_drivers_new(void);

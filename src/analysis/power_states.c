@@ -99,7 +99,10 @@ int gt_power_states_advance(struct gt_power_states *states, uint64_t now)
 
 uint64_t gt_frequency_mean(const struct gt_frequency_unit *unit)
 {
-	return unit->time ? (uint64_t)(unit->weighted / (double)unit->time + 0.5) : unit->last;
+	double mean = unit->time ? unit->weighted / (double)unit->time : (double)unit->last;
+
+	/* A capture may have any frequency: up to 2^64 in a double. */
+	return mean >= (double)unit->max ? unit->max : (uint64_t)(mean + 0.5);
 }
 
 static int compare_frequencies(const void *a, const void *b)

@@ -209,6 +209,26 @@ TEST("requests that run more than 100 µs after their submission are a finding o
 	close_report();
 }
 
+TEST("a buffer with many bindings is unbound in any order, and destroyed with the others")
+{
+	const unsigned count = 50000;
+
+	open_report(&gt_report_drivers);
+	for (unsigned i = 0; i < count; i++)
+		BUFFER(.operation = GT_DRIVER_BIND, .offset = i * 4096ull, .bytes = 4096);
+	for (unsigned i = 0; i < count; i += 2)
+		BUFFER(.operation = GT_DRIVER_UNBIND, .offset = i * 4096ull, .bytes = 4096);
+	expect_json_part("devices",
+			 "[{\"device\":\"gpu\",\"created\":0,\"created_bytes\":0,"
+			 "\"destroyed\":0,\"destroyed_bytes\":0,\"live\":0,\"max_live\":0,"
+			 "\"bound\":102400000,\"max_bound\":204800000,");
+	BUFFER(.operation = GT_DRIVER_DESTROY);
+	expect_json_part("devices", "[{\"device\":\"gpu\",\"created\":0,\"created_bytes\":0,"
+				    "\"destroyed\":1,\"destroyed_bytes\":1048576,\"live\":0,"
+				    "\"max_live\":0,\"bound\":0,\"max_bound\":204800000,");
+	close_report();
+}
+
 TEST("the summary of no events of a driver is empty")
 {
 	open_report(&gt_report_drivers);
