@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "amdgpu". */
-#include "probe/layer.h"
+#include "probe/driver/hooks.h"
 
 /* Last: it uses the types above. */
 #include "amdgpu.skel.h"
 
-/* clang-format off */
-#define HOOK(name, how, where, instead, what)                                                      \
-	{.program = name, .kind = how, .point = where, .module = "amdgpu", .fallback_of = instead,    \
-	 .lacks = what}
-/* clang-format on */
-#define TRACEPOINT(name, where, what) HOOK(name, GT_HOOK_TRACEPOINT, where, NULL, what)
+#define DRIVER_MODULE "amdgpu"
 
 /* Ends before beginnings, so that none is missed. */
 static const struct gt_hook hooks[] = {
-	TRACEPOINT("job_done", "drm_sched_job_done", "completed jobs"),
-	HOOK("job_done_6_16", GT_HOOK_TRACEPOINT, "drm_sched_process_job", "job_done", NULL),
-	TRACEPOINT("job_run", "amdgpu_sched_run_job", "running jobs"),
-	TRACEPOINT("job_submit", "amdgpu_cs_ioctl", "jobs"),
-	TRACEPOINT("interrupt", "amdgpu_iv", "interrupts"),
-	HOOK("buffer_destroy", GT_HOOK_ENTRY, "amdgpu_bo_destroy", NULL, "ends of buffers"),
-	HOOK("buffer_user_destroy", GT_HOOK_ENTRY, "amdgpu_bo_user_destroy", NULL,
-	     "ends of buffers"),
-	HOOK("buffer_vm_destroy", GT_HOOK_ENTRY, "amdgpu_bo_vm_destroy", NULL, NULL),
-	TRACEPOINT("buffer_move", "amdgpu_bo_move", "moves"),
-	TRACEPOINT("buffer_unmap", "amdgpu_vm_bo_unmap", "mappings"),
-	TRACEPOINT("buffer_map", "amdgpu_vm_bo_map", "mappings"),
-	TRACEPOINT("buffer_create", "amdgpu_bo_create", "new buffers"),
+	DRIVER_TRACEPOINT("job_done", "drm_sched_job_done", "completed jobs"),
+	DRIVER_HOOK("job_done_6_16", GT_HOOK_TRACEPOINT, "drm_sched_process_job", "job_done", NULL),
+	DRIVER_TRACEPOINT("job_run", "amdgpu_sched_run_job", "running jobs"),
+	DRIVER_TRACEPOINT("job_submit", "amdgpu_cs_ioctl", "jobs"),
+	DRIVER_TRACEPOINT("interrupt", "amdgpu_iv", "interrupts"),
+	DRIVER_HOOK("buffer_destroy", GT_HOOK_ENTRY, "amdgpu_bo_destroy", NULL, "ends of buffers"),
+	DRIVER_HOOK("buffer_user_destroy", GT_HOOK_ENTRY, "amdgpu_bo_user_destroy", NULL,
+		    "ends of buffers"),
+	DRIVER_HOOK("buffer_vm_destroy", GT_HOOK_ENTRY, "amdgpu_bo_vm_destroy", NULL, NULL),
+	DRIVER_TRACEPOINT("buffer_move", "amdgpu_bo_move", "moves"),
+	DRIVER_TRACEPOINT("buffer_unmap", "amdgpu_vm_bo_unmap", "mappings"),
+	DRIVER_TRACEPOINT("buffer_map", "amdgpu_vm_bo_map", "mappings"),
+	DRIVER_TRACEPOINT("buffer_create", "amdgpu_bo_create", "new buffers"),
 };
 
 static const struct gt_layer amdgpu_layer = {

@@ -1,35 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "i915". */
-#include "probe/layer.h"
+#include "probe/driver/hooks.h"
 
 /* Last: it uses the types above. */
 #include "i915.skel.h"
 
-/* clang-format off */
-#define HOOK(name, how, where, instead, what)                                                      \
-	{.program = name, .kind = how, .point = where, .module = "i915", .fallback_of = instead,    \
-	 .lacks = what}
-/* clang-format on */
-#define TRACEPOINT(name, where, what) HOOK(name, GT_HOOK_TRACEPOINT, where, NULL, what)
+#define DRIVER_MODULE "i915"
 
 /* Ends before beginnings, so that none is missed. */
 static const struct gt_hook hooks[] = {
-	TRACEPOINT("request_retire", "i915_request_retire", "completed requests"),
-	TRACEPOINT("wait_end", "i915_request_wait_end", "waits"),
-	TRACEPOINT("wait_begin", "i915_request_wait_begin", "waits"),
-	TRACEPOINT("request_add", "i915_request_add", "requests"),
-	TRACEPOINT("request_queue", "i915_request_queue", "requests"),
-	TRACEPOINT("object_destroy", "i915_gem_object_destroy", "objects"),
-	TRACEPOINT("object_fault", "i915_gem_object_fault", "faults"),
-	TRACEPOINT("object_pread", "i915_gem_object_pread", "reads"),
-	TRACEPOINT("object_pwrite", "i915_gem_object_pwrite", "writes"),
-	TRACEPOINT("vma_unbind", "i915_vma_unbind", "bindings"),
-	TRACEPOINT("vma_bind", "i915_vma_bind", "bindings"),
-	TRACEPOINT("evict", "i915_gem_evict", "evictions"),
-	TRACEPOINT("evict_node", "i915_gem_evict_node", "evictions"),
-	TRACEPOINT("evict_vm", "i915_gem_evict_vm", "evictions"),
-	TRACEPOINT("shrink", "i915_gem_shrink", "shrinking"),
-	TRACEPOINT("object_create", "i915_gem_object_create", "objects"),
+	DRIVER_TRACEPOINT("request_retire", "i915_request_retire", "completed requests"),
+	DRIVER_TRACEPOINT("wait_end", "i915_request_wait_end", "waits"),
+	DRIVER_TRACEPOINT("wait_begin", "i915_request_wait_begin", "waits"),
+	DRIVER_TRACEPOINT("request_add", "i915_request_add", "requests"),
+	DRIVER_TRACEPOINT("request_queue", "i915_request_queue", "requests"),
+	DRIVER_TRACEPOINT("object_destroy", "i915_gem_object_destroy", "objects"),
+	DRIVER_TRACEPOINT("object_fault", "i915_gem_object_fault", "faults"),
+	DRIVER_TRACEPOINT("object_pread", "i915_gem_object_pread", "reads"),
+	DRIVER_TRACEPOINT("object_pwrite", "i915_gem_object_pwrite", "writes"),
+	DRIVER_TRACEPOINT("vma_unbind", "i915_vma_unbind", "bindings"),
+	DRIVER_TRACEPOINT("vma_bind", "i915_vma_bind", "bindings"),
+	DRIVER_TRACEPOINT("evict", "i915_gem_evict", "evictions"),
+	DRIVER_TRACEPOINT("evict_node", "i915_gem_evict_node", "evictions"),
+	DRIVER_TRACEPOINT("evict_vm", "i915_gem_evict_vm", "evictions"),
+	DRIVER_TRACEPOINT("shrink", "i915_gem_shrink", "shrinking"),
+	DRIVER_TRACEPOINT("object_create", "i915_gem_object_create", "objects"),
 };
 
 static const struct gt_layer i915_layer = {

@@ -28,11 +28,6 @@ const volatile __u32 page_shift = 12;
 #define RECENT 8 /* ioctls that are kept of each process, a power of two */
 #define XID_TEXT 256
 
-struct nvidia_call_key {
-	__u64 thread;
-	__u64 function;
-};
-
 /* A call that has not returned. */
 struct nvidia_call_entry {
 	__u64 start;
@@ -43,12 +38,9 @@ struct nvidia_call_entry {
 	__u32 reserved;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct nvidia_call_key);
-	__type(value, struct nvidia_call_entry);
-} calls SEC(".maps");
+#define CALL_STATE struct nvidia_call_entry
+#define MAX_CALLS 16384
+#include "probe/nvidia/calls.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -201,7 +193,6 @@ static __always_inline void remember_ioctl(const struct layer_thread *thread,
 
 static __always_inline int enter(struct pt_regs *registers, __u32 function)
 {
-	struct nvidia_call_key key = {bpf_get_current_pid_tgid(), function};
 	struct nvidia_call_entry entry = {.start = bpf_ktime_get_ns()};
 	struct layer_thread *thread = traced_thread();
 
@@ -217,11 +208,7 @@ static __always_inline int enter(struct pt_regs *registers, __u32 function)
 		read_command(&entry);
 		remember_ioctl(thread, &entry);
 	}
-	/* The return of a call before this one was missed: too many at a time. */
-	if (bpf_map_lookup_elem(&calls, &key))
-		COUNT_EVENTS(evicted);
-	if (bpf_map_update_elem(&calls, &key, &entry, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	begin_call(function, &entry);
 	return 0;
 }
 
@@ -321,8 +308,7 @@ static __always_inline void put_call(struct layer_thread *thread,
 
 static __always_inline int leave(struct pt_regs *registers, __u32 function)
 {
-	struct nvidia_call_key key = {bpf_get_current_pid_tgid(), function};
-	struct nvidia_call_entry *entry = bpf_map_lookup_elem(&calls, &key);
+	struct nvidia_call_entry *entry = find_call(function);
 	struct layer_thread *thread;
 
 	if (!entry)
@@ -330,21 +316,11 @@ static __always_inline int leave(struct pt_regs *registers, __u32 function)
 	thread = traced_thread();
 	if (thread)
 		put_call(thread, entry, function, RESULT(registers));
-	bpf_map_delete_elem(&calls, &key);
+	end_call(function);
 	return 0;
 }
 
 /* ---- the programs ------------------------------------------------------------------------- */
-
-#define CALL_PROGRAMS(name, function)                                                              \
-	SEC("kprobe") int enter_##name(struct pt_regs *registers)                                  \
-	{                                                                                          \
-		return enter(registers, function);                                                 \
-	}                                                                                          \
-	SEC("kretprobe") int leave_##name(struct pt_regs *registers)                               \
-	{                                                                                          \
-		return leave(registers, function);                                                 \
-	}
 
 CALL_PROGRAMS(open, GT_NVIDIA_open)
 CALL_PROGRAMS(close, GT_NVIDIA_close)

@@ -1,41 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Calls of the string and memory functions of the NVLink part of NVIDIA's driver. */
-#include "probe/layer.bpf.h"
+#include "probe/vmlinux_min.h"
 
 #include "probe/api/registers.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-struct nvlink_call_key {
-	__u64 thread;
-	__u64 function;
-};
 
 struct nvlink_call {
 	__u64 start;
 	__u64 arguments[ARGUMENT_REGISTERS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct nvlink_call_key);
-	__type(value, struct nvlink_call);
-} calls SEC(".maps");
+#define CALL_STATE struct nvlink_call
+#define MAX_CALLS 4096
+#include "probe/nvidia/calls.bpf.h"
 
 static __always_inline int enter(struct pt_regs *registers, __u32 function)
 {
-	struct nvlink_call_key key = {bpf_get_current_pid_tgid(), function};
 	struct nvlink_call call = {.start = bpf_ktime_get_ns()};
 
 	if (!traced_thread())
 		return 0;
 	copy_registers(call.arguments, registers);
-	/* The return of a call before this one was missed: too many at a time. */
-	if (bpf_map_lookup_elem(&calls, &key))
-		COUNT_EVENTS(evicted);
-	if (bpf_map_update_elem(&calls, &key, &call, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	begin_call(function, &call);
 	return 0;
 }
 
@@ -51,8 +38,7 @@ static __always_inline __u64 string_size(__u64 from)
 /* (to, from), (to, from, size), (to, value, size) */
 static __always_inline int leave(struct pt_regs *registers, __u32 function)
 {
-	struct nvlink_call_key key = {bpf_get_current_pid_tgid(), function};
-	struct nvlink_call *call = bpf_map_lookup_elem(&calls, &key);
+	struct nvlink_call *call = find_call(function);
 	struct gt_event_nvlink_call event = {};
 	struct layer_thread *thread;
 
@@ -71,19 +57,9 @@ static __always_inline int leave(struct pt_regs *registers, __u32 function)
 		event.function = function;
 		put_event(&event, sizeof(event));
 	}
-	bpf_map_delete_elem(&calls, &key);
+	end_call(function);
 	return 0;
 }
-
-#define CALL_PROGRAMS(name, function)                                                              \
-	SEC("kprobe") int enter_##name(struct pt_regs *registers)                                  \
-	{                                                                                          \
-		return enter(registers, function);                                                 \
-	}                                                                                          \
-	SEC("kretprobe") int leave_##name(struct pt_regs *registers)                               \
-	{                                                                                          \
-		return leave(registers, function);                                                 \
-	}
 
 CALL_PROGRAMS(strcpy, GT_NVLINK_STRCPY)
 CALL_PROGRAMS(memcpy, GT_NVLINK_MEMCPY)

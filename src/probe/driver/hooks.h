@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The rows of the tables of hooks of GPU drivers; define DRIVER_MODULE before using them. */
+#pragma once
+
+#include "probe/layer.h"
+
+/* clang-format off */
+#define DRIVER_HOOK(name, how, where, instead, what)                                               \
+	{.program = name, .kind = how, .point = where, .module = DRIVER_MODULE,                    \
+	 .fallback_of = instead, .lacks = what}
+/* clang-format on */
+#define DRIVER_TRACEPOINT(name, where, what)                                                       \
+	DRIVER_HOOK(name, GT_HOOK_TRACEPOINT, where, NULL, what)
