@@ -135,7 +135,7 @@ static struct open_chain *find_chain(const struct gt_job_chains *chains, uint64_
 }
 
 const struct gt_job_chain *gt_job_chains_find(const struct gt_job_chains *chains, uint64_t context,
-				      uint64_t seqno)
+					      uint64_t seqno)
 {
 	struct open_chain *open = find_chain(chains, context, seqno);
 
@@ -336,7 +336,8 @@ static void take_fence(struct gt_job_chains *chains, const struct gt_event_fence
 		end_job(chains, open);
 }
 
-static void take_interrupt(struct gt_job_chains *chains, const struct gt_event_fence_interrupt *event)
+static void take_interrupt(struct gt_job_chains *chains,
+			   const struct gt_event_fence_interrupt *event)
 {
 	struct open_chain *open = find_chain(chains, event->context, event->seqno);
 	struct gt_job_chain_interrupt *interrupt;
@@ -409,7 +410,7 @@ static void take_call(struct gt_job_chains *chains, const struct gt_event_call *
 	struct submitting_thread *thread =
 		find_thread(chains, call->head.process, call->head.thread);
 	const struct gt_job_chain_call this = {call->head.time - call->duration, call->head.time,
-					   call->function};
+					       call->function};
 
 	if (!thread)
 		return;

@@ -90,6 +90,6 @@ int gt_job_chains_finish(struct gt_job_chains *chains);
  * Valid until the next event.
  */
 const struct gt_job_chain *gt_job_chains_find(const struct gt_job_chains *chains, uint64_t context,
-				      uint64_t seqno);
+					      uint64_t seqno);
 /* The key of the job or fence that an event is about; false: it is about none. */
 bool gt_job_chain_key(const struct gt_event *event, uint64_t *ret_context, uint64_t *ret_seqno);

@@ -67,7 +67,8 @@ static void put_interrupt(struct gt_json *json, const struct gt_job_chain_interr
 	gt_json_object_end(json);
 }
 
-void gt_json_job_chain(struct gt_json *json, const struct gt_names *names, const struct gt_job_chain *chain)
+void gt_json_job_chain(struct gt_json *json, const struct gt_names *names,
+		       const struct gt_job_chain *chain)
 {
 	gt_json_u64(json, "time", gt_job_chain_start(chain));
 	gt_json_string(json, "clock", "monotonic");

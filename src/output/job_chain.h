@@ -8,4 +8,4 @@
 
 /* Add the members of a chain to an object that is begun; docs/json.md describes them. */
 void gt_json_job_chain(struct gt_json *json, const struct gt_names *names,
-		   const struct gt_job_chain *chain);
+		       const struct gt_job_chain *chain);

@@ -31,7 +31,7 @@ struct lines_output {
 	struct gt_demangler *demangler;
 	struct gt_held_calls held; /* system calls */
 	struct gt_open_calls open_calls;
-	struct gt_job_chains *chains;     /* which call submitted a job */
+	struct gt_job_chains *chains; /* which call submitted a job */
 	const struct gt_names *names; /* as of the last event; NULL: there was none */
 };
 
