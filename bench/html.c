@@ -57,7 +57,7 @@ static int measure_page(const char *folder)
 int main(int argc, char **argv)
 {
 	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-	char folder[] = "/tmp/gputap-html-XXXXXX", page[64];
+	char folder[] = P_tmpdir "/gputap-html-XXXXXX", page[64];
 	unsigned steps = (quick ? 100000 : 1000000) / INTERVALS_OF_STEP;
 	struct stat status;
 	uint64_t begin;

@@ -54,7 +54,7 @@ extern const struct gt_report gt_report_errors;
 struct gt_report_format {
 	uint64_t now;   /* time of the session, ns */
 	uint64_t start; /* of the session, ns; used if not final */
-	bool final;   /* at the end of the session */
+	bool final;     /* at the end of the session */
 	bool json;
 };
 

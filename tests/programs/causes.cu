@@ -26,7 +26,7 @@
 		}                                                                                  \
 	} while (0)
 
-#define PAUSE 200000 /* µs: longer than a busy machine delays a thread */
+#define PAUSE 200000  /* µs: longer than a busy machine delays a thread */
 #define LONG 20000000 /* steps of a kernel: longer than a busy machine delays a launch … */
 #define SHORT 1000000 /* … and of one of many */
 
