@@ -491,7 +491,7 @@ static void count_patched(struct gt_inject_job *job)
 	make_record(query, result, &record);
 	number_patched(job);
 	count_record(job->inject, job->connection, &record, result->rejections.items);
-	if (!record.kernel_count || (has_image(&job->image) && job->patched < 0))
+	if ((!record.kernel_count && !record.found) || (has_image(&job->image) && job->patched < 0))
 		return;
 	job->connection->known = gt_inject_reuse_keep(query, &record, result->rejections.items,
 						      &job->reply, job->patched);

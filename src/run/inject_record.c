@@ -182,23 +182,33 @@ static uint32_t max_of(const uint32_t *counts)
 	return max;
 }
 
+/* Of an image that is not patched, the sites that were rejected have no numbers. */
+static bool is_scope_possible(const struct gt_inject_record *record, uint32_t program_count)
+{
+	switch (record->scope) {
+	case GT_PATCH_NONE:
+		return !record->patched;
+	case GT_PATCH_SIDE:
+	case GT_PATCH_WHOLE:
+		return record->patched && record->kernel_count &&
+		       record->kernel_count <= record->compiled &&
+		       record->found <= (uint64_t)record->site_count * program_count;
+	}
+	return false;
+}
+
 /* Whether the numbers of a record are possible, and fit together. */
 static bool is_possible(const struct gt_inject_record *record, uint32_t program_count)
 {
 	for (uint32_t i = program_count; i < GT_PATCH_MAX_PROGRAMS; i++)
 		if (record->sites[i] || record->kernels[i])
 			return false;
-	return (record->scope == GT_PATCH_NONE
-			? !record->patched
-			: (record->scope == GT_PATCH_SIDE || record->scope == GT_PATCH_WHOLE) &&
-				  record->patched && record->kernel_count <= record->compiled) &&
-	       record->kernel_count && record->kernel_count <= MAX_KERNELS &&
+	return is_scope_possible(record, program_count) && record->kernel_count <= MAX_KERNELS &&
 	       record->compiled <= record->module_kernels &&
 	       record->first_kernel <= UINT32_MAX - record->kernel_count &&
 	       record->site_count <= GT_INJECT_MAX_SITES &&
 	       record->first_site <= UINT32_MAX - record->site_count &&
 	       (uint64_t)record->patched + record->rejected == record->found &&
-	       record->found <= (uint64_t)record->site_count * program_count &&
 	       max_of(record->sites) <= record->site_count &&
 	       max_of(record->kernels) <= record->kernel_count &&
 	       record->rejection_count <= MAX_REJECTIONS &&

@@ -205,7 +205,7 @@ TEST("a large image that nothing matches is not wanted again, in this run or a l
 			CHECK_INT(ask_by_image(&collector, &image, 90), GT_AGENT_ORIGINAL);
 		}
 		CHECK_INT(ask_by_fingerprint(&collector, &image, 90), GT_AGENT_ORIGINAL);
-		CHECK(collector.last.cached && !collector.last.reason[0]);
+		CHECK(collector.last.cached && !collector.last.reason);
 		CHECK_INT(gt_inject_coverage(collector.inject).modules, run == 1 ? 1 : 2);
 		CHECK_INT(ask_by_fingerprint(&collector, &image, 75), GT_AGENT_WANTED);
 		image.data[image.length - 2]++;
