@@ -106,6 +106,7 @@ extern const struct gt_option gt_option_help;
 extern const struct gt_cli_command gt_command_trace;
 extern const struct gt_cli_command gt_command_top;
 extern const struct gt_cli_command gt_command_export;
+extern const struct gt_cli_command gt_command_diff;
 extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_compile;
 extern const struct gt_cli_command gt_command_exec;

@@ -15,6 +15,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_analysis_commands[4].command,
 	&gt_analysis_commands[5].command,
 	&gt_analysis_commands[6].command,
+	&gt_command_diff,
 	&gt_command_top,
 	&gt_command_export,
 	&gt_command_verify,
