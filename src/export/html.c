@@ -158,7 +158,7 @@ static void put_slice(struct html_export *page, const struct page_slice *slice)
 		slice->name,
 		slice->category,
 		slice->flags,
-		(uint64_t)since << 1 ^ (uint64_t)(since >> 63),
+		(uint64_t)since << 1 ^ (since < 0 ? UINT64_MAX : 0),
 		slice->end - slice->start,
 		slice->stack,
 		slice->bytes,
