@@ -101,10 +101,10 @@ static CUresult compile_module(void *module, const struct gt_agent_names *kernel
 		void *function;
 		int registers;
 
-		error = gt_driver.cuModuleGetFunction(&function, module, name);
+		error = OWN3(cuModuleGetFunction, &function, module, name);
 		if (!error)
-			error = gt_driver.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
-							     function);
+			error = OWN3(cuFuncGetAttribute, &registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
+				     function);
 	}
 	return error;
 }
@@ -117,7 +117,7 @@ static CUresult compile_library(void *library, const struct gt_agent_names *kern
 
 	if (!gt_driver.cuLibraryGetModule)
 		return CUDA_ERROR_NOT_FOUND;
-	error = gt_driver.cuLibraryGetModule(&module, library);
+	error = OWN2(cuLibraryGetModule, &module, library);
 	return error ? error : compile_module(module, kernels);
 }
 

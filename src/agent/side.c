@@ -276,13 +276,12 @@ CUresult cuModuleEnumerateFunctions(void **functions, unsigned count, void *modu
 	NEED(cuModuleEnumerateFunctions);
 	error = gt_driver.cuModuleEnumerateFunctions(functions, count, module);
 	if (error || !functions || !atomic_load(&sides.count) || !gt_driver.cuFuncGetName ||
-	    !gt_driver.cuModuleGetFunctionCount ||
-	    gt_driver.cuModuleGetFunctionCount(&there, module))
+	    !gt_driver.cuModuleGetFunctionCount || OWN2(cuModuleGetFunctionCount, &there, module))
 		return error;
 	for (unsigned i = 0; i < count && i < there; i++) {
 		const char *name = NULL;
 
-		if (!gt_driver.cuFuncGetName(&name, functions[i]))
+		if (!OWN2(cuFuncGetName, &name, functions[i]))
 			replace_handle(GT_AGENT_MODULE, module, name, &functions[i]);
 	}
 	return error;
@@ -296,13 +295,12 @@ CUresult cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library
 	NEED(cuLibraryEnumerateKernels);
 	error = gt_driver.cuLibraryEnumerateKernels(kernels, count, library);
 	if (error || !kernels || !atomic_load(&sides.count) || !gt_driver.cuKernelGetName ||
-	    !gt_driver.cuLibraryGetKernelCount ||
-	    gt_driver.cuLibraryGetKernelCount(&there, library))
+	    !gt_driver.cuLibraryGetKernelCount || OWN2(cuLibraryGetKernelCount, &there, library))
 		return error;
 	for (unsigned i = 0; i < count && i < there; i++) {
 		const char *name = NULL;
 
-		if (!gt_driver.cuKernelGetName(&name, kernels[i]))
+		if (!OWN2(cuKernelGetName, &name, kernels[i]))
 			replace_handle(GT_AGENT_LIBRARY, library, name, &kernels[i]);
 	}
 	return error;
@@ -370,7 +368,7 @@ static void pair_modules(void *library, void *module)
 		gt_agent_forget_side(GT_AGENT_MODULE, module);
 		return;
 	}
-	if (gt_driver.cuLibraryGetModule(&side, pair.side)) {
+	if (OWN2(cuLibraryGetModule, &side, pair.side)) {
 		release_kernels(pair.kernels);
 		return;
 	}
@@ -419,7 +417,7 @@ static void *find_library_module(void *module)
 	uint64_t number = 0;
 
 	while (gt_driver.cuLibraryGetModule && next_library(&number, &original, &side))
-		if (!gt_driver.cuLibraryGetModule(&found, side) && found == module &&
+		if (!OWN2(cuLibraryGetModule, &found, side) && found == module &&
 		    !cuLibraryGetModule(&found, original))
 			return found;
 	return module;

@@ -677,6 +677,16 @@ static bool make_passes(void)
 
 /* ---- contexts that end ------------------------------------------------------------------ */
 
+/* Whether an operation is done of which only the event is not complete. */
+static bool is_nearly_complete(const struct gt_agent_work_context *context)
+{
+	for (const struct gt_agent_timed_operation *operation = context->waiting.first; operation;
+	     operation = operation->next)
+		if (operation->flags & GT_AGENT_SYNCHRONOUS)
+			return true;
+	return false;
+}
+
 /* Make a last pass, in this thread, and keep all threads out of the context. */
 static void suspend_context(struct gt_agent_work_context *context)
 {
@@ -696,7 +706,8 @@ static void suspend_context(struct gt_agent_work_context *context)
 	}
 	if (!is_mine)
 		return;
-	make_pass(context);
+	while (make_pass(context) && is_nearly_complete(context) && gt_clock_monotonic() < end)
+		sched_yield();
 	while (!take_lock())
 		;
 	context->busy = false;

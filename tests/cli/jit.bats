@@ -109,6 +109,20 @@ untouched() {
 	untouched ./linked "$programs/kernels.cu" data -lineinfo
 }
 
+@test "the work of a program that compiles by NVRTC is timed, and its calls are the same" {
+	need_probes
+	compile_nvrtc linked -lnvrtc
+	for method in data library; do
+		gputap trace --gpu soft --json -o plain.json -- ./linked "$programs/kernels.cu" $method
+		gputap trace --gpu soft --gpu-times all --json -o timed.json -- ./linked "$programs/kernels.cu" $method
+		expect_status 0
+		expect_output_line '^add: 1000 sums are right$'
+		expect_error_line '^gputap: GPU times: 4 operations timed$'
+		cmp <(jq -r 'select(.schema == "gputap.call.1").name' plain.json) \
+			<(jq -r 'select(.schema == "gputap.call.1").name' timed.json) || fail "other calls"
+	done
+}
+
 @test "NVRTC is found where the program opens it by dlopen" {
 	compile_nvrtc opened -DDLOPEN
 	inserted ./opened "$programs/kernels.cu" data
