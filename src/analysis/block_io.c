@@ -82,3 +82,13 @@ int gt_block_io_take(struct gt_block_io *block, const struct gt_event *event)
 	error = add_request(&disk->sums, io);
 	return error ? error : add_request(&process->sums, io);
 }
+
+static uint64_t time_of_process(const void *row)
+{
+	return ((const struct gt_block_process *)row)->sums.device.sum;
+}
+
+void gt_block_io_sort(struct gt_block_io *block)
+{
+	gt_keyed_rows_sort(&block->processes, time_of_process);
+}

@@ -42,3 +42,5 @@ GT_DEFINE_AUTO(block_io, struct gt_block_io, gt_block_io_free)
 
 /* Take an event of the source "block". 0 or -ENOMEM. */
 int gt_block_io_take(struct gt_block_io *block, const struct gt_event *event);
+/* Sort the processes by the time of their requests on the device, the longest first. */
+void gt_block_io_sort(struct gt_block_io *block);

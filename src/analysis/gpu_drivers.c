@@ -503,3 +503,13 @@ int gt_gpu_drivers_take(struct gt_gpu_drivers *drivers, const struct gt_event *e
 	}
 	return 0;
 }
+
+static uint64_t bytes_of_process(const void *row)
+{
+	return ((const struct gt_driver_process *)row)->ledger.created_bytes;
+}
+
+void gt_gpu_drivers_sort(struct gt_gpu_drivers *drivers)
+{
+	gt_keyed_rows_sort(&drivers->processes, bytes_of_process);
+}

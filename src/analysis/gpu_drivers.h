@@ -132,3 +132,5 @@ GT_DEFINE_AUTO(gpu_drivers, struct gt_gpu_drivers, gt_gpu_drivers_free)
 
 /* Take an event of one of the sources; others are ignored. 0 or -ENOMEM. */
 int gt_gpu_drivers_take(struct gt_gpu_drivers *drivers, const struct gt_event *event);
+/* Sort the processes by the bytes that they created, the most first. */
+void gt_gpu_drivers_sort(struct gt_gpu_drivers *drivers);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "event/kinds.h"
 
 int gt_keyed_rows_init(struct gt_keyed_rows *rows)
@@ -45,6 +46,37 @@ void *gt_keyed_rows_get(struct gt_keyed_rows *rows, const void *key, size_t key_
 	free(row);
 	rows->rows.count--;
 	return NULL;
+}
+
+/* A row with its value, and its place before. */
+struct valued_row {
+	void *row;
+	uint64_t value;
+	size_t place;
+};
+
+static int compare_values(const void *a, const void *b)
+{
+	const struct valued_row *left = a, *right = b;
+
+	if (left->value != right->value)
+		return left->value < right->value ? 1 : -1;
+	return left->place < right->place ? -1 : left->place > right->place;
+}
+
+void gt_keyed_rows_sort(struct gt_keyed_rows *rows, uint64_t (*value)(const void *row))
+{
+	size_t count = rows->rows.count;
+	gt_autofree struct valued_row *valued = calloc(count, sizeof(*valued));
+
+	/* Without memory the order stays. */
+	if (!count || !valued)
+		return;
+	for (size_t i = 0; i < count; i++)
+		valued[i] = (struct valued_row){rows->rows.items[i], value(rows->rows.items[i]), i};
+	qsort(valued, count, sizeof(*valued), compare_values);
+	for (size_t i = 0; i < count; i++)
+		rows->rows.items[i] = valued[i].row;
 }
 
 void gt_tail_names(const struct gt_event *event, char names[GT_TAIL_NAMES])

@@ -56,6 +56,18 @@ int gt_page_faults_take(struct gt_page_faults *faults, const struct gt_event *ev
 	return fault->duration ? gt_histogram_add(&row->times[type], fault->duration) : 0;
 }
 
+static uint64_t count_of_process(const void *opaque)
+{
+	const struct gt_page_fault_row *row = opaque;
+
+	return row->reads + row->writes + row->fetches;
+}
+
+void gt_page_faults_sort(struct gt_page_faults *faults)
+{
+	gt_keyed_rows_sort(&faults->processes, count_of_process);
+}
+
 const char *gt_page_fault_type_name(enum gt_page_fault_type type)
 {
 	static const char *const names[GT_PAGE_FAULT_TYPES] = {

@@ -34,5 +34,7 @@ GT_DEFINE_AUTO(page_faults, struct gt_page_faults, gt_page_faults_free)
 
 /* Take an event of the source "fault". 0 or -ENOMEM. */
 int gt_page_faults_take(struct gt_page_faults *faults, const struct gt_event *event);
+/* Sort the processes by the number of their faults, the most first. */
+void gt_page_faults_sort(struct gt_page_faults *faults);
 /* "minor", "major", "UVM" */
 const char *gt_page_fault_type_name(enum gt_page_fault_type type);

@@ -135,21 +135,22 @@ int gt_pci_accesses_take(struct gt_pci_accesses *accesses, const struct gt_event
 	return 0;
 }
 
-static int compare_registers(const void *a, const void *b)
+static uint64_t count_of_register(const void *opaque)
 {
-	const struct gt_pci_register_row *left = *(const struct gt_pci_register_row *const *)a,
-					 *right = *(const struct gt_pci_register_row *const *)b;
-	uint64_t left_count = left->reads + left->writes,
-		 right_count = right->reads + right->writes;
+	const struct gt_pci_register_row *row = opaque;
 
-	if (left_count != right_count)
-		return left_count < right_count ? 1 : -1;
-	return memcmp(&left->key, &right->key, sizeof(left->key));
+	return row->reads + row->writes;
+}
+
+static uint64_t count_of_process(const void *opaque)
+{
+	const struct gt_pci_process *row = opaque;
+
+	return row->reads + row->writes;
 }
 
 void gt_pci_accesses_sort(struct gt_pci_accesses *accesses)
 {
-	if (accesses->registers.rows.count)
-		qsort(accesses->registers.rows.items, accesses->registers.rows.count,
-		      sizeof(*accesses->registers.rows.items), compare_registers);
+	gt_keyed_rows_sort(&accesses->registers, count_of_register);
+	gt_keyed_rows_sort(&accesses->processes, count_of_process);
 }

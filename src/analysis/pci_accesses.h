@@ -64,7 +64,7 @@ GT_DEFINE_AUTO(pci_accesses, struct gt_pci_accesses, gt_pci_accesses_free)
 
 /* Take an event of the source "pcie". 0 or -ENOMEM. */
 int gt_pci_accesses_take(struct gt_pci_accesses *accesses, const struct gt_event *event);
-/* Sort registers by the number of their accesses, the most first. */
+/* Sort registers and processes by the number of their accesses, the most first. */
 void gt_pci_accesses_sort(struct gt_pci_accesses *accesses);
 /* Whether the link has fewer lanes, or a lower speed, than its device is capable of. */
 bool gt_pcie_link_is_below(const struct gt_pcie_link_row *link);

@@ -102,6 +102,7 @@ static int block_put_text(void *state, const struct gt_report_options *options,
 {
 	uint64_t start = gt_names_start_time(names);
 
+	gt_block_io_sort(state);
 	put_disks(state, now > start ? now - start : 0, text);
 	gt_strbuf_putc(text, '\n');
 	put_times(state, text);
@@ -145,8 +146,9 @@ static void json_process(struct gt_json *json, const struct gt_names *names, con
 static int block_put_json(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	const struct gt_block_io *block = state;
+	struct gt_block_io *block = state;
 
+	gt_block_io_sort(block);
 	gt_json_keyed_rows(json, "disks", &block->disks, names, json_disk);
 	gt_json_keyed_rows(json, "processes", &block->processes, names, json_process);
 	return 0;

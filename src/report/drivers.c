@@ -277,8 +277,9 @@ static void put_findings(const struct gt_gpu_drivers *drivers,
 static int drivers_put_text(void *state, const struct gt_report_options *options,
 			    const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
-	const struct gt_gpu_drivers *drivers = state;
+	struct gt_gpu_drivers *drivers = state;
 
+	gt_gpu_drivers_sort(drivers);
 	if (drivers->devices.rows.count) {
 		put_devices(drivers, text);
 		gt_strbuf_putc(text, '\n');
@@ -449,8 +450,9 @@ static void json_findings(struct gt_json *json, const struct gt_gpu_drivers *dri
 static int drivers_put_json(void *state, const struct gt_report_options *options,
 			    const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	const struct gt_gpu_drivers *drivers = state;
+	struct gt_gpu_drivers *drivers = state;
 
+	gt_gpu_drivers_sort(drivers);
 	gt_json_keyed_rows(json, "devices", &drivers->devices, names, json_device);
 	gt_json_keyed_rows(json, "operations", &drivers->operations, names, json_operation);
 	gt_json_keyed_rows(json, "engines", &drivers->engines, names, json_engine);

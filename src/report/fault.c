@@ -77,6 +77,7 @@ static void put_times(const struct gt_page_faults *faults, const struct gt_repor
 static int fault_put_text(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
+	gt_page_faults_sort(state);
 	put_processes(state, options, names, text);
 	gt_strbuf_putc(text, '\n');
 	put_times(state, options, names, text);
@@ -105,8 +106,9 @@ static void json_process(struct gt_json *json, const struct gt_names *names, con
 static int fault_put_json(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	const struct gt_page_faults *faults = state;
+	struct gt_page_faults *faults = state;
 
+	gt_page_faults_sort(faults);
 	gt_json_keyed_rows(json, "processes", &faults->processes, names, json_process);
 	return 0;
 }

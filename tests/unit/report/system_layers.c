@@ -56,8 +56,8 @@ TEST("the summary of pcie has accesses by register and by process, failed ones i
 	take_access(8, 0x05, false, 0);
 	expect_text("DEVICE        OFFSET  REGISTER   READS  WRITES  BY USERS  ERRORS\n"
 		    "0000:01:00.0    0x04  COMMAND        1       1         0       0\n"
-		    "0000:01:00.0    0x05  COMMAND+1      1       0         1       0\n"
 		    "0000:01:00.0    0x40                 1       0         0       1\n"
+		    "0000:01:00.0    0x05  COMMAND+1      1       0         1       0\n"
 		    "\n"
 		    "PROCESS  READS  WRITES  ERRORS\n"
 		    "7 ?          2       1       1\n"
@@ -200,10 +200,10 @@ TEST("the summary of block has requests and latencies by disk and operation, and
 		    "\n"
 		    "PROCESS  DISK     READS     BYTES  WRITES     BYTES  ERRORS  COUNT   TOTAL    "
 		    "MEAN      P50     P99     MAX\n"
-		    "7 ?      nvme0n1      2  16.0 KiB       0       0 B       0      2  400 µs  "
-		    "200 µs   100 µs  300 µs  300 µs\n"
 		    "8 ?      nvme0n1      0       0 B       1  4.00 KiB       1      2  901 µs  "
-		    "450 µs  1.00 µs  900 µs  900 µs\n");
+		    "450 µs  1.00 µs  900 µs  900 µs\n"
+		    "7 ?      nvme0n1      2  16.0 KiB       0       0 B       0      2  400 µs  "
+		    "200 µs   100 µs  300 µs  300 µs\n");
 	close_report();
 }
 
@@ -326,6 +326,23 @@ TEST("a device is suspended from its last suspend to a resume that did anything"
 		    "ms  3.00 ms  3.00 ms\n"
 		    "system        suspend_enter                         1  40.0 ms  40.0 ms  40.0 "
 		    "ms  40.0 ms  40.0 ms\n");
+	close_report();
+}
+
+TEST("with --top, processes are those that have the most")
+{
+	open_report(&gt_report_fault);
+	shown.options.top = 1;
+	take_fault(7, GT_FAULT_USER, 1000, 0);
+	take_fault(8, GT_FAULT_USER, 1000, 0);
+	take_fault(8, GT_FAULT_USER, 1000, 0);
+	expect_text("PROCESS  MINOR  MAJOR  UVM  READS  WRITES  FETCHES  KERNEL\n"
+		    "8 ?          2      0    0      2       0        0       0\n"
+		    "… and 1 more (--top)\n"
+		    "\n"
+		    "PROCESS  FAULTS  COUNT    TOTAL     MEAN      P50      P99      MAX\n"
+		    "8 ?      minor       2  2.00 µs  1.00 µs  1.00 µs  1.00 µs  1.00 µs\n");
+	shown.options.top = 0;
 	close_report();
 }
 
