@@ -585,12 +585,13 @@ bool gt_inject_image_answer(struct gt_inject_job *job)
 	else
 		answer_known(job);
 	connection->module.number = ++inject->coverage.modules;
-	keep_unmatched(job);
 	if (!gt_agent_send(connection->fd, &job->reply, sizeof(job->reply), job->patched,
 			   MSG_DONTWAIT) ||
 	    (job->patched < 0 && needs_file(job)))
 		gt_inject_image_reject(inject, connection,
 				       "the patched module could not be handed over");
+	/* The process does not wait for that. */
+	keep_unmatched(job);
 	return connection->module.patched;
 }
 

@@ -80,7 +80,7 @@ static void write_rows(const struct gt_inject_unmatched *unmatched)
 	if (rows.length > MAX_STORED * row)
 		skipped = rows.length - MAX_STORED * row;
 	/* A full disk is no error of the run. */
-	if (!rows.failed)
+	if (!rows.failed && rows.length)
 		gt_file_cache_write(unmatched->files, &unmatched->name, rows.data + skipped,
 				    rows.length - skipped);
 }
