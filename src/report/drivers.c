@@ -200,6 +200,18 @@ static void put_times(const struct gt_gpu_drivers *drivers, struct gt_strbuf *te
 	gt_table_put(&table, text);
 }
 
+/* Whether a request has run, ended or was waited for. */
+static bool has_times(const struct gt_gpu_drivers *drivers)
+{
+	gt_vec_each (item, &drivers->engines.rows) {
+		const struct gt_driver_engine *engine = *item;
+
+		if (engine->delay.count || engine->ran.count || engine->waits.count)
+			return true;
+	}
+	return false;
+}
+
 static void put_interrupts(const struct gt_gpu_drivers *drivers,
 			   const struct gt_report_options *options, struct gt_strbuf *text)
 {
@@ -289,6 +301,8 @@ static int drivers_put_text(void *state, const struct gt_report_options *options
 	if (drivers->engines.rows.count) {
 		put_engines(drivers, text);
 		gt_strbuf_putc(text, '\n');
+	}
+	if (has_times(drivers)) {
 		put_times(drivers, text);
 		gt_strbuf_putc(text, '\n');
 	}

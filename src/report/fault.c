@@ -74,11 +74,26 @@ static void put_times(const struct gt_page_faults *faults, const struct gt_repor
 	gt_table_put(&table, text);
 }
 
+/* Whether durations are known: they need kprobes. */
+static bool has_times(const struct gt_page_faults *faults)
+{
+	gt_vec_each (item, &faults->processes.rows) {
+		const struct gt_page_fault_row *row = *item;
+
+		for (unsigned i = 0; i < GT_PAGE_FAULT_TYPES; i++)
+			if (row->times[i].count)
+				return true;
+	}
+	return false;
+}
+
 static int fault_put_text(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	gt_page_faults_sort(state);
 	put_processes(state, options, names, text);
+	if (!has_times(state))
+		return 0;
 	gt_strbuf_putc(text, '\n');
 	put_times(state, options, names, text);
 	return 0;

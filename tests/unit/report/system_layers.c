@@ -329,6 +329,15 @@ TEST("a device is suspended from its last suspend to a resume that did anything"
 	close_report();
 }
 
+TEST("without durations, there is no table of times")
+{
+	open_report(&gt_report_fault);
+	take_fault(7, GT_FAULT_USER | GT_FAULT_WRITE, 0, 0);
+	expect_text("PROCESS  MINOR  MAJOR  UVM  READS  WRITES  FETCHES  KERNEL\n"
+		    "7 ?          1      0    0      0       1        0       0\n");
+	close_report();
+}
+
 TEST("with --top, processes are those that have the most")
 {
 	open_report(&gt_report_fault);
