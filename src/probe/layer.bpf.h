@@ -157,3 +157,28 @@ __attribute__((unused)) static __always_inline void put_event(void *event, __u64
 	else
 		COUNT_EVENTS(recorded);
 }
+
+/* Of Linux 6.10 and later. */
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
+
+/*
+ * A program of a raw tracepoint, the body of which follows. In Linux 7.2, and not yet in 6.12, a
+ * thread can be preempted in it by another one that comes to the same tracepoint: the kernel then
+ * omits the program for that one, and the event is lost.
+ */
+#define UNPREEMPTED_TRACEPOINT(point, name)                                                        \
+	static __always_inline int name##_body(struct bpf_raw_tracepoint_args *ctx);               \
+	SEC("raw_tp/" #point)                                                                      \
+	int name(struct bpf_raw_tracepoint_args *ctx)                                              \
+	{                                                                                          \
+		int result;                                                                        \
+                                                                                                   \
+		if (bpf_preempt_disable)                                                           \
+			bpf_preempt_disable();                                                     \
+		result = name##_body(ctx);                                                         \
+		if (bpf_preempt_disable)                                                           \
+			bpf_preempt_enable();                                                      \
+		return result;                                                                     \
+	}                                                                                          \
+	static __always_inline int name##_body(struct bpf_raw_tracepoint_args *ctx)

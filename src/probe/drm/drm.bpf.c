@@ -214,8 +214,7 @@ static __always_inline void block(struct drm_sched_job *job, struct drm_job_stat
 }
 
 /* struct drm_sched_job *job, struct dma_fence *fence */
-SEC("raw_tp/drm_sched_job_add_dep")
-int job_add_dep(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_add_dep, job_add_dep)
 {
 	struct drm_sched_job *job = (void *)ctx->args[0];
 	struct fence_key key = key_of_job(BPF_CORE_READ(job, s_fence));
@@ -225,8 +224,7 @@ int job_add_dep(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/drm_sched_job_unschedulable")
-int job_unschedulable(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_unschedulable, job_unschedulable)
 {
 	struct drm_sched_job *job = (void *)ctx->args[0];
 	struct fence_key key = key_of_job(BPF_CORE_READ(job, s_fence));
@@ -240,8 +238,7 @@ int job_unschedulable(struct bpf_raw_tracepoint_args *ctx)
  * Until Linux 6.16: each dependency when the scheduler comes to it, whether it blocks the job or
  * not. Fences of the same entity never do: its jobs run in order.
  */
-SEC("raw_tp/drm_sched_job_wait_dep")
-int job_wait_dep(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_wait_dep, job_wait_dep)
 {
 	struct drm_sched_job *job = (void *)ctx->args[0];
 	struct dma_fence *fence = (void *)ctx->args[1];
@@ -301,40 +298,34 @@ static __always_inline int done(struct drm_sched_fence *fence)
 }
 
 /* struct drm_sched_job *job, struct drm_sched_entity *entity */
-SEC("raw_tp/drm_sched_job_queue")
-int job_queue(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_queue, job_queue)
 {
 	return queue((void *)ctx->args[0], (void *)ctx->args[1]);
 }
 
-SEC("raw_tp/drm_sched_job")
-int job_queue_6_16(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job, job_queue_6_16)
 {
 	return queue((void *)ctx->args[0], (void *)ctx->args[1]);
 }
 
 /* The same arguments */
-SEC("raw_tp/drm_sched_job_run")
-int job_run(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_run, job_run)
 {
 	return run((void *)ctx->args[0], (void *)ctx->args[1]);
 }
 
-SEC("raw_tp/drm_run_job")
-int job_run_6_16(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_run_job, job_run_6_16)
 {
 	return run((void *)ctx->args[0], (void *)ctx->args[1]);
 }
 
 /* struct drm_sched_fence *fence */
-SEC("raw_tp/drm_sched_job_done")
-int job_done(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_job_done, job_done)
 {
 	return done((void *)ctx->args[0]);
 }
 
-SEC("raw_tp/drm_sched_process_job")
-int job_done_6_16(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(drm_sched_process_job, job_done_6_16)
 {
 	return done((void *)ctx->args[0]);
 }
@@ -367,8 +358,7 @@ int job_timeout(struct pt_regs *ctx)
  * after its `done`, so such a job is known no more, with two exceptions. Its entity was killed, so
  * it never ran; or its `done` came in an interrupt while this CPU ran the program of another one.
  */
-SEC("raw_tp/dma_fence_signaled")
-int job_fence_signaled(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_signaled, job_fence_signaled)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct fence_key key = key_of(fence);

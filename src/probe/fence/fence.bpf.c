@@ -127,8 +127,7 @@ struct {
 } handled_interrupts SEC(".maps");
 
 /* int irq, struct irqaction *action */
-SEC("raw_tp/irq_handler_entry")
-int interrupt_begin(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(irq_handler_entry, interrupt_begin)
 {
 	__u32 zero = 0;
 	struct handled_interrupt *now = bpf_map_lookup_elem(&handled_interrupts, &zero);
@@ -141,8 +140,7 @@ int interrupt_begin(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/irq_handler_exit")
-int interrupt_end(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(irq_handler_exit, interrupt_end)
 {
 	__u32 zero = 0;
 	struct handled_interrupt *now = bpf_map_lookup_elem(&handled_interrupts, &zero);
@@ -222,8 +220,7 @@ static __always_inline void put_owned(struct dma_fence *fence, const struct fenc
 	put_fence(fence, key, &thread, operation, owner ? owner->begun : 0);
 }
 
-SEC("raw_tp/dma_fence_init")
-int fence_init(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_init, fence_init)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
@@ -243,8 +240,7 @@ int fence_init(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/dma_fence_emit")
-int fence_emit(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_emit, fence_emit)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct fence_key key = key_of(fence);
@@ -256,8 +252,7 @@ int fence_emit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/dma_fence_enable_signal")
-int fence_enable_signal(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_enable_signal, fence_enable_signal)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct fence_key key = key_of(fence);
@@ -266,8 +261,7 @@ int fence_enable_signal(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/dma_fence_signaled")
-int fence_signaled(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_signaled, fence_signaled)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct fence_key key = key_of(fence);
@@ -276,8 +270,7 @@ int fence_signaled(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/dma_fence_destroy")
-int fence_destroy(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_destroy, fence_destroy)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct fence_key key = key_of(fence);
@@ -304,8 +297,7 @@ static __always_inline struct fence_wait_start *find_wait(struct fence_waits *of
 	return NULL;
 }
 
-SEC("raw_tp/dma_fence_wait_start")
-int fence_wait_start(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_wait_start, fence_wait_start)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
@@ -328,8 +320,7 @@ int fence_wait_start(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/dma_fence_wait_end")
-int fence_wait_end(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(dma_fence_wait_end, fence_wait_end)
 {
 	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();

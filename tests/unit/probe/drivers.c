@@ -176,10 +176,12 @@ TEST("i915: a request has its key, its engine, its process and its time; a wait 
 	tear_down();
 }
 
-TEST("amdgpu: a job has the delay until it runs, and until it is done")
+/* `done` is the program of the tracepoint that kernels have. False: BPF programs cannot be loaded.
+ */
+static bool check_amdgpu_job(const char *done)
 {
 	if (!set_up(&gt_source_amdgpu))
-		SKIP(NEEDS_BPF);
+		return false;
 	put(FENCE, "dma_fence", "context", 5, 8);
 	put(FENCE, "dma_fence", "seqno", 6, 8);
 	put_pointer(FENCE, "drm_sched_fence", "sched", SCHEDULER);
@@ -197,8 +199,8 @@ TEST("amdgpu: a job has the delay until it runs, and until it is done")
 	FIRE("job_submit", AT(JOB));
 	FIRE("job_run", AT(JOB));
 	FIRE("interrupt", 0, AT(ENTRY));
-	FIRE("job_done", AT(FENCE));
-	FIRE("job_done", AT(FENCE));
+	FIRE(done, AT(FENCE));
+	FIRE(done, AT(FENCE));
 	CHECK_INT(run.count, 5);
 	CHECK_INT(request_at(0)->head.process, 0);
 	CHECK_INT(request_at(1)->operation, GT_DRIVER_SUBMIT);
@@ -213,6 +215,19 @@ TEST("amdgpu: a job has the delay until it runs, and until it is done")
 	CHECK_INT(request_at(4)->operation, GT_DRIVER_DONE);
 	CHECK(request_at(4)->ran > 0 && request_at(4)->delay == request_at(2)->delay);
 	tear_down();
+	return true;
+}
+
+TEST("amdgpu: a job has the delay until it runs, and until it is done")
+{
+	if (!check_amdgpu_job("job_done"))
+		SKIP(NEEDS_BPF);
+}
+
+TEST("amdgpu: a job is done by the tracepoint of Linux 6.16 and earlier, too")
+{
+	if (!check_amdgpu_job("job_done_6_16"))
+		SKIP(NEEDS_BPF);
 }
 
 TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes and direction")
