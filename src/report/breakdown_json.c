@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The object of the report "report"; docs/analyses.md has its keys. */
 #include "analysis/timeline/advice.h"
+#include "names/machine.h"
+#include "probe/cost.h"
 #include "report/breakdown.h"
 
 static void json_path(struct gt_json *json, const struct gt_process_breakdown *row)
@@ -188,6 +190,7 @@ static void json_findings(struct gt_json *json, const struct gt_finding *rows, s
 static void json_account(struct gt_json *json, const struct gt_breakdown_report *state)
 {
 	const struct gt_timeline_totals *totals = gt_breakdown_totals(state->breakdown);
+	uint64_t runs = 0, ns = 0;
 
 	gt_json_object_begin(json, "times");
 	for (unsigned i = 0; i < GT_TIMES_BASES; i++)
@@ -198,7 +201,23 @@ static void json_account(struct gt_json *json, const struct gt_breakdown_report 
 	gt_json_object_begin(json, "overhead");
 	gt_json_u64(json, "events", state->events);
 	gt_json_u64(json, "cpu", gt_breakdown_own_cpu() - state->cpu_start);
+	if (state->cost >= 0)
+		gt_probe_cost(&runs, &ns);
+	gt_report_json_known(json, "probe_runs", state->cost >= 0, runs);
+	gt_report_json_known(json, "probe_time", state->cost >= 0, ns);
 	gt_json_object_end(json);
+}
+
+static void json_machines(struct gt_json *json, const struct gt_names *names)
+{
+	size_t count = 0;
+	const struct gt_event_machine *const *machines =
+		names ? gt_names_machines(names, &count) : NULL;
+
+	gt_json_array_begin(json, "machines");
+	for (size_t i = 0; i < count; i++)
+		gt_json_machine(json, NULL, machines[i]);
+	gt_json_array_end(json);
 }
 
 int gt_breakdown_put_json(void *opaque, const struct gt_report_options *options,
@@ -214,6 +233,7 @@ int gt_breakdown_put_json(void *opaque, const struct gt_report_options *options,
 		error = gt_findings_rows(state->findings, names, &findings, &finding_count);
 	if (error)
 		return error;
+	json_machines(json, names);
 	gt_json_array_begin(json, "processes");
 	for (size_t i = 0; i < count; i++)
 		json_process(json, names, rows[i], options->top);

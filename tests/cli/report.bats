@@ -131,7 +131,8 @@ kinds_from_log() {
 	output=$(<report.json)
 	expect_json '.[0] | .times.estimated == 24 and .times.measured == 0'
 	expect_json '.[0].processes[0] | ([.path[].ns] | add) == .wall and (.resources | all(.times == "estimated"))'
-	expect_json '.[0].overhead | .events > 50 and .cpu > 0'
+	expect_json '.[0].overhead | .events > 50 and .cpu > 0 and .probe_runs >= 100 and .probe_time > .probe_runs'
+	expect_json '.[0].machines | length == 1'
 }
 
 @test "the longest operations are queued, started, run and drained in this order" {
