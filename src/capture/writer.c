@@ -4,31 +4,23 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
 #include "capture/capture.h"
+#include "capture/packer.h"
 #include "event/kinds.h"
 
-#define LEVEL 1 /* of compression: 0.4 GB/s; higher ones save little */
 #define FLUSH_INTERVAL_NS 500000000ull
 
 struct gt_capture_writer {
 	int fd;
 	int error; /* the first one */
 	char path[256];
-	uint64_t position; /* bytes in the file */
-	uint64_t flushed;  /* when the latest block was written, on the monotonic clock; 0: never */
-	ZSTD_CCtx *compressor;
+	uint64_t flushed; /* when the latest block was written, on the monotonic clock; 0: never */
+	struct gt_capture_totals totals; /* `bytes` is the position in the file */
 	GT_VEC(struct gt_capture_index) index;
-	struct gt_capture_block block; /* of the events in the buffer: their times and number */
-	size_t used;                   /* of the buffer */
-	size_t room;                   /* bytes of `stored` */
-	uint8_t *stored;
-	uint8_t buffer[GT_CAPTURE_BLOCK_SIZE];
+	struct gt_packer *packer;
 };
 
 #if defined(__x86_64__)
@@ -43,7 +35,7 @@ static void write_bytes(struct gt_capture_writer *writer, const void *data, size
 {
 	if (!writer->error)
 		writer->error = gt_write_all(writer->fd, data, size);
-	writer->position += size;
+	writer->totals.bytes += size;
 }
 
 static void write_head(struct gt_capture_writer *writer)
@@ -68,81 +60,74 @@ static void write_head(struct gt_capture_writer *writer)
 	write_bytes(writer, schema.data, schema.length);
 }
 
-/* Write a block: its head, and `size` bytes compressed. `block` has the rest of the head. */
-static void write_block(struct gt_capture_writer *writer, struct gt_capture_block *block,
-			const void *data, size_t size)
+/* Add the times of a block to those of the whole. */
+static void add_times(struct gt_capture_totals *totals, const struct gt_capture_block *block)
 {
-	size_t stored =
-		ZSTD_compress2(writer->compressor, writer->stored, writer->room, data, size);
+	if (block->start && (!totals->start || block->start < totals->start))
+		totals->start = block->start;
+	if (block->end > totals->end)
+		totals->end = block->end;
+}
 
-	if (ZSTD_isError(stored)) {
-		writer->error = writer->error ? writer->error : -ENOMEM;
-		return;
-	}
-	block->magic = GT_CAPTURE_BLOCK_MAGIC;
-	block->stored = stored;
-	block->size = size;
-	block->checksum = 0;
-	block->checksum =
-		crc32(crc32(0, (const void *)block, sizeof(*block)), writer->stored, (uInt)stored);
+void gt_capture_write_block(struct gt_capture_writer *writer, const struct gt_capture_block *block,
+			    const void *stored)
+{
+	const struct gt_capture_index entry = {
+		.offset = writer->totals.bytes,
+		.start = block->start,
+		.end = block->end,
+		.count = block->count,
+		.names = block->names,
+	};
+
+	if (!writer->error)
+		writer->error = gt_vec_push(&writer->index, entry);
 	write_bytes(writer, block, sizeof(*block));
-	write_bytes(writer, writer->stored, stored);
+	write_bytes(writer, stored, block->stored);
+	writer->totals.blocks++;
+	writer->totals.events += block->count;
+	add_times(&writer->totals, block);
+	writer->flushed = gt_clock_monotonic();
 }
 
 static void write_events(struct gt_capture_writer *writer)
 {
-	struct gt_capture_block *block = &writer->block;
-	const struct gt_capture_index entry = {
-		.offset = writer->position,
-		.start = block->start,
-		.end = block->end,
-		.count = block->count,
-	};
+	struct gt_capture_block block;
+	const void *stored;
+	int error;
 
-	if (!writer->used)
+	if (!gt_packer_count(writer->packer))
 		return;
-	block->kind = GT_CAPTURE_EVENTS;
-	write_block(writer, block, writer->buffer, writer->used);
-	if (!writer->error)
-		writer->error = gt_vec_push(&writer->index, entry);
-	*block = (struct gt_capture_block){0};
-	writer->used = 0;
-	writer->flushed = gt_clock_monotonic();
-}
-
-/* Make room for compressed data of so many bytes. */
-static int make_room(struct gt_capture_writer *writer, size_t size)
-{
-	size_t room = ZSTD_compressBound(size);
-	uint8_t *stored = room > writer->room ? realloc(writer->stored, room) : writer->stored;
-
-	if (!stored)
-		return -ENOMEM;
-	writer->stored = stored;
-	writer->room = room > writer->room ? room : writer->room;
-	return 0;
+	error = gt_packer_pack(writer->packer, &block, &stored);
+	if (error)
+		writer->error = writer->error ? writer->error : error;
+	else
+		gt_capture_write_block(writer, &block, stored);
 }
 
 static void write_index(struct gt_capture_writer *writer)
 {
-	struct gt_capture_trailer trailer = {.index = writer->position};
-	struct gt_capture_block block = {.kind = GT_CAPTURE_INDEX, .count = writer->index.count};
+	struct gt_capture_trailer trailer = {.index = writer->totals.bytes};
+	struct gt_capture_block block = {.kind = GT_CAPTURE_INDEX,
+					 .count = (uint32_t)writer->index.count};
 	size_t size = writer->index.count * sizeof(*writer->index.items);
+	const void *stored;
 
 	if (!writer->error)
-		writer->error = make_room(writer, size);
+		writer->error = gt_packer_pack_data(writer->packer, writer->index.items, size,
+						    &block, &stored);
 	if (writer->error)
 		return;
-	write_block(writer, &block, writer->index.items, size);
+	write_bytes(writer, &block, sizeof(block));
+	write_bytes(writer, stored, block.stored);
 	memcpy(trailer.magic, GT_CAPTURE_TRAILER_MAGIC, sizeof(trailer.magic));
 	write_bytes(writer, &trailer, sizeof(trailer));
 }
 
 static void free_writer(struct gt_capture_writer *writer)
 {
-	ZSTD_freeCCtx(writer->compressor);
+	gt_packer_free(writer->packer);
 	gt_vec_free(&writer->index);
-	free(writer->stored);
 	free(writer);
 }
 
@@ -152,13 +137,10 @@ static struct gt_capture_writer *new_writer(const char *path)
 
 	if (!writer)
 		return NULL;
-	writer->compressor = ZSTD_createCCtx();
-	if (writer->compressor && !make_room(writer, sizeof(writer->buffer)) &&
-	    !ZSTD_isError(
-		    ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, LEVEL))) {
-		snprintf(writer->path, sizeof(writer->path), "%s", path);
+	writer->packer = gt_packer_new(GT_CAPTURE_BLOCK_SIZE);
+	snprintf(writer->path, sizeof(writer->path), "%s", path);
+	if (writer->packer)
 		return writer;
-	}
 	free_writer(writer);
 	return NULL;
 }
@@ -190,37 +172,36 @@ int gt_capture_create(const char *path, struct gt_capture_writer **ret_writer, s
 
 int gt_capture_flush(struct gt_capture_writer *writer)
 {
-	if (writer->used && gt_clock_monotonic() - writer->flushed >= FLUSH_INTERVAL_NS)
+	if (gt_packer_count(writer->packer) &&
+	    gt_clock_monotonic() - writer->flushed >= FLUSH_INTERVAL_NS)
 		write_events(writer);
 	return writer->error;
 }
 
-static void note_time(struct gt_capture_block *block, const struct gt_event *event)
+int gt_capture_sync(struct gt_capture_writer *writer)
 {
-	uint64_t duration = 0, start;
-
-	block->count++;
-	if (event->clock != GT_CLOCK_MONOTONIC || !event->time)
-		return;
-	gt_event_duration(event, &duration);
-	start = duration < event->time ? event->time - duration : 1;
-	if (!block->start || start < block->start)
-		block->start = start;
-	if (event->time > block->end)
-		block->end = event->time;
+	write_events(writer);
+	return writer->error;
 }
 
 int gt_capture_write(struct gt_capture_writer *writer, const struct gt_event *event)
 {
-	if (event->size > sizeof(writer->buffer) - writer->used)
+	if (gt_packer_is_full(writer->packer, event))
 		write_events(writer);
-	memcpy(writer->buffer + writer->used, event, event->size);
-	writer->used += event->size;
-	note_time(&writer->block, event);
+	gt_packer_add(writer->packer, event);
 	return writer->error;
 }
 
-int gt_capture_close(struct gt_capture_writer *writer, struct gt_diag *diag)
+struct gt_capture_totals gt_capture_written(const struct gt_capture_writer *writer)
+{
+	struct gt_capture_totals totals = writer->totals;
+
+	totals.events += gt_packer_count(writer->packer);
+	return totals;
+}
+
+int gt_capture_finish(struct gt_capture_writer *writer, struct gt_capture_totals *ret_totals,
+		      struct gt_diag *diag)
 {
 	int error;
 
@@ -229,6 +210,8 @@ int gt_capture_close(struct gt_capture_writer *writer, struct gt_diag *diag)
 	write_events(writer);
 	write_index(writer);
 	error = writer->error;
+	if (ret_totals)
+		*ret_totals = writer->totals;
 	if (close(writer->fd) < 0 && !error)
 		error = -errno;
 	if (error)

@@ -104,6 +104,8 @@ int gt_cli_put_completion(struct gt_strbuf *text, const char *shell);
 extern const struct gt_option gt_option_help;
 
 extern const struct gt_cli_command gt_command_trace;
+extern const struct gt_cli_command gt_command_record;
+extern const struct gt_cli_command gt_command_info;
 extern const struct gt_cli_command gt_command_top;
 extern const struct gt_cli_command gt_command_export;
 extern const struct gt_cli_command gt_command_diff;

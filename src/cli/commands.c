@@ -8,6 +8,8 @@
 
 static const struct gt_cli_command *const commands[] = {
 	&gt_command_trace,
+	&gt_command_record,
+	&gt_command_info,
 	&gt_analysis_commands[0].command,
 	&gt_analysis_commands[1].command,
 	&gt_analysis_commands[2].command,

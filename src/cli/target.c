@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/gpu_times.h"
 #include "event/kinds.h"
+#include "names/machine.h"
 #include "probe/api/calls.h"
 
 #define SOON_MS 200 /* the command may end without a message this long after the tracing */
@@ -50,6 +51,9 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 	if (!command && trace->late == GT_LATE_HOLD)
 		return gt_cli_usage_error(self, "--late-libs hold requires a command: other "
 						"processes cannot be held");
+	if (!trace->from && (trace->start || trace->end))
+		return gt_cli_usage_error(self, "--%s is for a capture: it needs --from FILE",
+					  trace->start ? "start" : "end");
 	if (trace->stack_depth > GT_MAX_CALLERS)
 		return gt_cli_usage_error(self,
 					  "invalid value '%" PRIu64 "' for --stack-depth (1 to %d)",
@@ -84,6 +88,7 @@ struct running {
 	const struct gt_run *run;
 	bool is_recorded; /* the events are those of a capture */
 	bool is_narrowed; /* and not all of its calls were asked for */
+	bool is_verbose;
 };
 
 /* A note of a capture is about the recording. */
@@ -98,6 +103,15 @@ static void print_note(const struct gt_event *event, bool is_recorded)
 	gt_cli_error("%s%s", is_recorded ? "recorded: " : "", gt_strbuf_string(&printable));
 }
 
+/* The machine on which a capture was made. */
+static void print_machine(const struct gt_event *event)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_put_machine(&text, (const void *)event);
+	gt_cli_error("recorded by %s", gt_strbuf_string(&text));
+}
+
 static int take_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct running *running = opaque;
@@ -110,6 +124,8 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 		if (error)
 			return error;
 	}
+	if (event->kind == GT_EVENT_machine && running->is_recorded && running->is_verbose)
+		print_machine(event);
 	return running->run->event(running->run->context, names, event);
 }
 
@@ -190,6 +206,9 @@ static void print_totals(const struct gt_names *names, const struct running *run
 
 	if (!account) {
 		gt_cli_error("the capture is truncated: it has no totals");
+		gt_put_gaps(&text, names);
+		if (text.length)
+			gt_cli_error("incomplete: %s", gt_strbuf_string(&text));
 		return;
 	}
 	if (gt_names_is_incomplete(names))
@@ -287,9 +306,11 @@ int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run
 	struct running running = {
 		.run = run,
 		.is_recorded = options->from,
+		.is_verbose = options->verbose,
 		.is_narrowed = options->from &&
 			       (options->process_count || options->functions.words.count ||
-				options->names.words.count || options->duration),
+				options->names.words.count || options->duration || options->start ||
+				options->end),
 	};
 	struct gt_diag diag = {0};
 	int error = open_session(options, &times, &session, &diag);

@@ -30,12 +30,13 @@ struct gt_target_options {
 
 /*
  * Rows of a command's option table, from src/probe/options.h; `at` is the offset of its struct
- * gt_target_options, `ring` the text of its default of --ring-size. The command itself has rows for
- * `output` and `json`.
+ * gt_target_options, `sources` and `ring` the texts of its defaults of -e and --ring-size. The
+ * command itself has rows for `output` and `json`.
  */
 #define GT_TARGET_OPTIONS(at)                                                                      \
 	GT_TRACE_OPTIONS_OF_TARGET(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at)
-#define GT_CALL_OPTIONS(at) GT_TRACE_OPTIONS_OF_CALLS(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at)
+#define GT_CALL_OPTIONS(at, sources)                                                               \
+	GT_TRACE_OPTIONS_OF_CALLS(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at, sources)
 #define GT_RUN_OPTIONS(at, ring)                                                                   \
 	GT_TRACE_OPTIONS_OF_RUN(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at, ring)
 
@@ -64,7 +65,7 @@ struct gt_run {
 	int (*idle)(void *context);
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
-	bool prints_totals; /* its report includes the totals */
+	bool prints_totals;                /* its report includes the totals */
 	/* How to avoid losses, "use …"; NULL: by a larger ring alone. */
 	const char *loss_remedy;
 };

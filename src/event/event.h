@@ -75,6 +75,7 @@ enum gt_gap_reason {
 	GT_GAP_UNATTACHED, /* the file cannot be opened, or probes cannot be attached to it */
 	GT_GAP_UNWATCHED,  /* files that are mapped later are not seen */
 	GT_GAP_UNTRACED,   /* children of traced processes are not traced: too many at a time */
+	GT_GAP_CORRUPT,    /* a part of the capture cannot be read; `library` has its bytes */
 };
 
 /* struct gt_event_context.flags */

@@ -13,7 +13,7 @@
 static const char *const reasons[] = {
 	[GT_GAP_MAPPED] = "mapped",         [GT_GAP_RUNNING] = "running",
 	[GT_GAP_UNATTACHED] = "unattached", [GT_GAP_UNWATCHED] = "unwatched",
-	[GT_GAP_UNTRACED] = "untraced",
+	[GT_GAP_UNTRACED] = "untraced",     [GT_GAP_CORRUPT] = "corrupt",
 };
 
 void gt_known_gaps_free(struct gt_known_gaps *gaps)
@@ -119,6 +119,11 @@ static void put_gap(struct gt_strbuf *text, const struct gt_names *names,
 		break;
 	case GT_GAP_UNTRACED:
 		gt_strbuf_puts(text, "child processes that were not traced");
+		break;
+	case GT_GAP_CORRUPT:
+		gt_strbuf_puts(text, "a corrupt part of the capture (");
+		gt_put_printable(text, gap->library);
+		gt_strbuf_puts(text, ")");
 		break;
 	}
 }

@@ -38,10 +38,11 @@
 	LAST(command, PERIOD, duration, 0, "duration", "TIME", NULL, ANY, \
 	       "stop after this time: 500ms, 10s; the default unit is s (CMD continues until its end)")
 
-/* Which calls are traced; for commands that do not choose the calls themselves. */
-#define GT_TRACE_OPTIONS_OF_CALLS(OPTION, LAST, command) \
+/* Which calls are traced; for commands that do not choose the calls themselves; `default_sources` is
+ * the text of the command's default of -e. */
+#define GT_TRACE_OPTIONS_OF_CALLS(OPTION, LAST, command, default_sources) \
 	OPTION(command, LIST, sources, 'e', "event", "SOURCE,…", NULL, LIVE, \
-	       "enable these sources (default: cuda); all: every one that works here") \
+	       "enable these sources (default: " default_sources "); all: every one that works here") \
 	OPTION(command, LIST, functions, 'f', "function", "NAME,…", NULL, ANY, \
 	       "trace these functions instead of those traced by default ('gputap list " \
 	       "--functions'): globs such as 'cudaMem*', or '*' for all; '!cudaGet*' excludes") \
@@ -63,6 +64,10 @@
 #define GT_TRACE_OPTIONS_OF_RUN(OPTION, LAST, command, ring) \
 	OPTION(command, STRING, from, 0, "from", "FILE", NULL, ANY, \
 	       "read events from a capture instead of tracing") \
+	OPTION(command, PERIOD, start, 0, "start", "TIME", NULL, ANY, \
+	       "with --from: only what ended this long after the beginning of the capture, or later") \
+	OPTION(command, PERIOD, end, 0, "end", "TIME", NULL, ANY, \
+	       "with --from: only what began at most this long after the beginning of the capture") \
 	OPTION(command, FLAG, verbose, 'v', "verbose", NULL, NULL, ANY, \
 	       "show all API layers, stubs and wrappers in stacks, processes, and attach statistics") \
 	OPTION(command, CHOICE, gpu, 0, "gpu", "GPU", gt_gpu_names, LIVE, \
@@ -94,7 +99,7 @@
 
 #define GT_TRACE_OPTIONS(OPTION)                                                                   \
 	GT_TRACE_OPTIONS_OF_TARGET(OPTION, OPTION, )                                               \
-	GT_TRACE_OPTIONS_OF_CALLS(OPTION, OPTION, )                                                \
+	GT_TRACE_OPTIONS_OF_CALLS(OPTION, OPTION, , "")                                            \
 	GT_TRACE_OPTIONS_OF_RUN(OPTION, OPTION, , "")
 
 #define GT_TRACE_OPTION_FLAG bool

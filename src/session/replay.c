@@ -2,10 +2,12 @@
 #include "session/replay.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "event/kinds.h"
 #include "layers/layers.h"
 #include "names/names.h"
 #include "session/when.h"
@@ -14,8 +16,10 @@ struct gt_replay {
 	const struct gt_trace_options *options;
 	struct gt_capture_reader *reader;
 	struct gt_names *names;
-	struct gt_when *when;                 /* NULL: none */
-	uint64_t complete;                    /* calls that were delivered */
+	struct gt_when *when;          /* NULL: none */
+	uint64_t from, to;             /* the range of time; 0: no limit */
+	uint64_t corrupt;              /* parts of the capture for which a gap was delivered */
+	uint64_t complete, unfinished; /* calls that were delivered */
 	uint64_t unasked, unasked_unfinished; /* calls that a live session would not have traced */
 	uint64_t filtered;                    /* calls that a condition or a limit filters */
 };
@@ -32,6 +36,20 @@ static int reject_live_options(const struct gt_trace_options *options, struct gt
 		    : 0;
 }
 
+/* The range of time that is asked for, which the reader uses to skip blocks. */
+static void choose_range(struct gt_replay *replay)
+{
+	const struct gt_trace_options *options = replay->options;
+	uint64_t start;
+
+	if (!options->start && !options->end)
+		return;
+	start = gt_capture_start(replay->reader);
+	replay->from = options->start ? start + options->start : 0;
+	replay->to = options->end ? start + options->end : 0;
+	gt_capture_select(replay->reader, replay->from, replay->to);
+}
+
 int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **ret_replay,
 		   struct gt_diag *diag)
 {
@@ -44,10 +62,14 @@ int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **re
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	replay->options = options;
 	error = reject_live_options(options, diag);
+	if (!error && options->start && options->end && options->start > options->end)
+		error = gt_diag(diag, -EINVAL, "session", NULL, "--start is after --end");
 	if (!error && options->condition)
 		error = gt_when_parse(options->condition, &replay->when, diag);
 	if (!error)
 		error = gt_capture_open(options->from, &replay->reader, diag);
+	if (!error)
+		choose_range(replay);
 	if (!error)
 		*ret_replay = gt_take(replay);
 	return error;
@@ -114,6 +136,21 @@ static bool passes(const struct gt_replay *replay, const struct gt_event_call *c
 	return gt_when_holds(replay->when, replay->names, call);
 }
 
+/* Whether an event lies in the range of time, or has no time. */
+static bool is_in_range(const struct gt_replay *replay, const struct gt_event *event)
+{
+	uint64_t duration = 0;
+
+	if (event->clock != GT_CLOCK_MONOTONIC || !event->time)
+		return true;
+	if (replay->from && event->time < replay->from)
+		return false;
+	if (!replay->to || event->time <= replay->to)
+		return true;
+	gt_event_duration(event, &duration);
+	return duration < event->time && event->time - duration <= replay->to;
+}
+
 /* Whether an event is passed on; counts the calls that are not. */
 static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 {
@@ -135,6 +172,7 @@ static bool select_event(struct gt_replay *replay, const struct gt_event *event)
 		return false;
 	}
 	replay->complete += finished;
+	replay->unfinished += is_call && !finished;
 	return true;
 }
 
@@ -156,7 +194,37 @@ static struct gt_event_account adjust(const struct gt_replay *replay,
 	account.complete = less(account.complete, replay->unasked + replay->filtered);
 	account.unfinished = less(account.unfinished, replay->unasked_unfinished);
 	account.filtered += replay->filtered;
+	/* Calls outside the range may be in blocks that were not read. */
+	if (replay->from || replay->to) {
+		account.complete = replay->complete;
+		account.unfinished = replay->unfinished;
+		account.filtered = replay->filtered;
+		account.made =
+			account.complete + account.unfinished + account.filtered + account.lost;
+	}
 	return account;
+}
+
+/*
+ * Pass an event on that is outside the range: of those that name something, as of the time at which
+ * the range begins or ends.
+ */
+static int deliver_outside(struct gt_replay *replay, const struct gt_event *event,
+			   gt_event_sink sink, void *context)
+{
+	gt_autofree struct gt_event *copy = NULL;
+
+	if (!gt_capture_names(event))
+		return 0;
+	copy = malloc(event->size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, event, event->size);
+	copy->time = event->time < replay->from ? replay->from : replay->to;
+	/* The relation of the clocks is that of one time. */
+	if (copy->kind == GT_EVENT_clock)
+		((struct gt_event_clock *)copy)->realtime += copy->time - event->time;
+	return sink(context, replay->names, copy);
 }
 
 /* names → selection → sink */
@@ -173,9 +241,33 @@ static int deliver_event(struct gt_replay *replay, const struct gt_event *event,
 	if (event->kind == GT_EVENT_gap && !is_gap_asked_for(replay, event))
 		return 0;
 	error = gt_names_take(replay->names, event);
-	if (error || !select_event(replay, event))
+	if (error)
 		return error;
-	return sink(context, replay->names, event);
+	if (!is_in_range(replay, event))
+		return deliver_outside(replay, event, sink, context);
+	return select_event(replay, event) ? sink(context, replay->names, event) : 0;
+}
+
+/* The next corrupt part of the capture, as a gap of unknown times. */
+static int deliver_damage(struct gt_replay *replay, gt_event_sink sink, void *context)
+{
+	const struct gt_capture_state *state = gt_capture_state(replay->reader);
+	gt_autofree struct gt_event *event = NULL;
+	char bytes[32];
+
+	if (state->corrupt == replay->corrupt)
+		return 0;
+	replay->corrupt = state->corrupt;
+	if (state->corrupt_bytes)
+		snprintf(bytes, sizeof(bytes), "%" PRIu64 " bytes", state->corrupt_bytes);
+	else
+		snprintf(bytes, sizeof(bytes), "its end");
+	event = gt_event_new(GT_EVENT_gap, bytes, strlen(bytes));
+	if (!event)
+		return -ENOMEM;
+	event->time = state->end;
+	((struct gt_event_gap *)event)->reason = GT_GAP_CORRUPT;
+	return deliver_event(replay, event, sink, context);
 }
 
 int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, struct gt_diag *diag)
@@ -184,10 +276,17 @@ int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, s
 	int result;
 
 	while ((result = gt_capture_next(replay->reader, &event, diag)) > 0) {
-		int error = deliver_event(replay, event, sink, context);
+		int error = deliver_damage(replay, sink, context);
 
+		if (!error)
+			error = deliver_event(replay, event, sink, context);
 		if (error)
 			return error;
+	}
+	if (result == -EBADMSG) {
+		int error = deliver_damage(replay, sink, context);
+
+		return error ? error : result;
 	}
 	return result;
 }

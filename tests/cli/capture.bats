@@ -192,14 +192,15 @@ expect_some_calls() {
 	expect_some_calls "$all"
 }
 
-@test "a corrupt capture is shown up to there" {
+@test "a corrupt part of a capture is skipped, and every view says so" {
 	record "$calls" 4000
 	show
 	all=$(grep -c '\[EXIT\]' <<<"$output")
 	dd if=/dev/zero of=calls.gtap bs=1 seek=$(($(last_block) + 60)) count=150 conv=notrunc status=none
 	show
 	expect_status 1
-	expect_error_line '^gputap: calls\.gtap: malformed at byte [0-9]+; the events before it were read$'
+	expect_error_line '^gputap: calls\.gtap: malformed at byte [0-9]+; [0-9]+ bytes were skipped, the other events were read$'
+	expect_error_line '^gputap: incomplete: .*a corrupt part of the capture \([0-9]+ bytes\)'
 	expect_some_calls "$all"
 }
 
@@ -220,7 +221,7 @@ expect_some_calls() {
 	printf '\x63' | dd of=calls.gtap bs=1 seek=8 conv=notrunc status=none
 	show
 	expect_status 1
-	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 2: use a newer one"
+	expect_error "gputap: calls.gtap: version 99; this gputap reads up to 3: use a newer one"
 }
 
 @test "a capture takes no command, no path and no option of the kernel's filter" {

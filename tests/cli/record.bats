@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Recording: captures of all sources, flight recorders, and what a capture has.
+
+load helper
+load tracing
+
+setup() {
+	use_standin
+}
+
+record() {
+	gputap record --gpu nvidia "$@"
+	without_driver_note
+}
+
+# Starts `gputap record -v` with these arguments as $tracer, and waits for its probes.
+start_record() {
+	: >err
+	"$build/gputap" record --gpu nvidia -v "$@" >out 2>err 3>&- &
+	tracer=$!
+	wait_for grep -qE '^gputap: (attached|nothing to attach)' err
+}
+
+info() {
+	gputap info --json "$1"
+	[ -n "$output" ] || fail "no information about $1"
+}
+
+@test "record writes gputap.gtap, and prints its size and the command that shows it" {
+	record -e cuda -- "$calls" 100
+	expect_status 0
+	expect_error_line '^gputap: recorded [0-9]+ events in [0-9.]+ [KM]iB \([0-9.]+ bytes each\), of [0-9.]+ .*s: gputap\.gtap$'
+	expect_error_line '^gputap: show it with: gputap (report|trace --from) gputap\.gtap$'
+	expect_error_line '^gputap: 100 calls: 100 complete, 0 unfinished, 0 lost$'
+	gputap trace --from gputap.gtap -c
+	expect_output_line '^ *100 .* cudaGetDevice$'
+}
+
+@test "without -e record enables every source that works, and says which others do not and why" {
+	record -o all.gtap -- "$calls" 1
+	expect_status 0
+	expect_error_line '^gputap: recording .*cuda.*process'
+	unavailable=$(grep -c '^gputap: not available: ' <<<"$stderr" || true)
+	[ "$unavailable" -le 1 ]
+	[ "$unavailable" = 0 ] ||
+		expect_error_line "^gputap: not available: [a-z0-9]+ \(.+\).*; see 'gputap doctor'$"
+	record -e cuda -o some.gtap -- "$calls" 1
+	expect_no_error_line '^gputap: recording '
+}
+
+@test "a recording has the callers of calls" {
+	record -e cuda -o stacks.gtap -- "$calls" 3
+	gputap trace --from stacks.gtap --json
+	expect_json 'map(select(.name)) | length == 3 and all(.stack | length > 0)'
+}
+
+@test "a capture has the machine, which -v and info show" {
+	record -e cuda -o run.gtap -- "$calls" 1
+	gputap kernels -v --from run.gtap
+	expect_error_line "^gputap: recorded by gputap [0-9.]+ on .*, Linux $(uname -r) .*; command: .*gputap record .* -o run\.gtap -- "
+	info run.gtap
+	expect_json '.[0].machines[0].kernel == "Linux '"$(uname -r)"'"'
+	expect_json '.[0].machines[0].cpus == '"$(getconf _NPROCESSORS_ONLN)"
+	expect_json '.[0].schema == "gputap.info.1" and .[0].complete and .[0].corrupt_parts == 0'
+	expect_json '.[0].kinds | map(select(.kind == "call"))[0].events == 1'
+	expect_json '.[0].processes | map(select(.process == "calls"))[0].calls == 1'
+	gputap info run.gtap
+	expect_output_line '^capture:  version 3, '
+	expect_output_line '^damage:   none$'
+	expect_output_line '^ +1 .* call$'
+}
+
+@test "info reports a truncated and a corrupt capture, and fails" {
+	record -e cuda -o run.gtap -- "$calls" 1000
+	head -c -40 run.gtap >broken.gtap
+	gputap info broken.gtap
+	expect_status 1
+	expect_output_line '^damage:   truncated at byte [0-9]+; '
+	gputap info nowhere.gtap
+	expect_status 1
+	expect_error "gputap: nowhere.gtap: No such file or directory"
+	gputap info
+	expect_status 2
+	expect_error "gputap: a capture is needed: FILE (try 'gputap info --help')"
+}
+
+@test "a recorder that is killed loses at most the last second" {
+	start_record -e cuda -o killed.gtap -- sh -c "'$calls' 50; echo \$\$ >pid; exec sleep 60"
+	wait_for grep -qUa GBLK killed.gtap
+	wait_for test -s pid
+	sleep 1.5
+	kill -9 "$tracer"
+	wait "$tracer" || :
+	kill "$(cat pid)"
+	gputap trace --from killed.gtap
+	expect_error_line '^gputap: the capture is truncated: it has no totals$'
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 50
+	gputap info killed.gtap
+	expect_output_line '^damage:   the recorder was killed: there is no index$'
+}
+
+@test "a part of a capture is shown by its times, with the names of what is before it" {
+	record -e cuda -o run.gtap -- sh -c "'$calls' 20; sleep 2; '$calls' 30"
+	first=$("$build/gputap" info --json run.gtap | jq .start)
+	# The pause in the calls, in seconds since the beginning of the capture.
+	pause=$("$build/gputap" trace --from run.gtap --json 2>/dev/null | jq -s "
+		map(select(.name).time) | sort as \$t |
+		[range(1; length) | select(\$t[.] - \$t[. - 1] > 1500000000) | \$t[.] - 1000000000][0] - $first")
+	gputap trace --from run.gtap --end "${pause}ns"
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 20
+	expect_error_line '20 calls: 20 complete, 0 unfinished, 0 lost'
+	gputap trace --from run.gtap --start "${pause}ns"
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 30
+	expect_count "$output" '^[0-9:.]+ +calls ' 30
+	expect_error_line '30 calls: 30 complete, 0 unfinished, 0 lost'
+	gputap record --from run.gtap --start "${pause}ns" -o part.gtap
+	expect_status 0
+	gputap trace --from part.gtap
+	expect_count "$output" 'calls .*cudaGetDevice .*\[EXIT\]' 30
+	gputap trace --start 1s -- true
+	expect_status 2
+	expect_error "gputap: --start is for a capture: it needs --from FILE (try 'gputap trace --help')"
+}
+
+@test "a flight recorder writes at the end what it holds" {
+	record -e cuda --ring 1M --trigger exit -o flight.gtap -- "$calls" 100
+	expect_status 0
+	expect_error_line '^gputap: end of the recording: [0-9]+ events in .*: flight\.1\.gtap$'
+	expect_error_line '^gputap: 1 file written; 0 events left the ring$'
+	[ ! -e flight.gtap ]
+	gputap trace --from flight.1.gtap
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 100
+	expect_error_line '^gputap: 100 calls: 100 complete, 0 unfinished, 0 lost$'
+}
+
+@test "a ring that is too small for all calls has the last ones, with their names" {
+	record -e cuda --ring 256K --trigger exit -o flight.gtap -- "$calls" 200000
+	expect_error_line '^gputap: 1 file written; [1-9][0-9]* events left the ring$'
+	gputap trace --from flight.1.gtap --json
+	expect_json 'map(select(.name)) | length > 100 and length < 200000'
+	expect_json 'map(select(.name)) | all(.process == "calls" and .name == "cudaGetDevice")'
+	[ "$(stat -c %s flight.1.gtap)" -lt 1000000 ]
+}
+
+@test "a failed call is a trigger, if its error is meant, and the recording continues" {
+	unset LD_LIBRARY_PATH
+	gputap record -e cuda --ring 1M --trigger error,exit -o flight.gtap -- "$examples/failures"
+	expect_error_line '^gputap: cuda[A-Za-z]+ returned cudaError[A-Za-z]+: [0-9]+ events in .*: flight\.1\.gtap$'
+	expect_error_line '^gputap: end of the recording: .*: flight\.2\.gtap$'
+	expect_error_line '^gputap: 2 files written'
+	gputap trace --from flight.1.gtap --failed
+	expect_output_line '\[EXIT\]'
+	gputap trace --from flight.2.gtap
+	expect_no_error_line 'no totals'
+	gputap record -e cuda --ring 1M --trigger 'error=cudaErrorNever*' -o other.gtap -- "$examples/failures"
+	expect_error_line '^gputap: 0 files written'
+}
+
+@test "a long call is a trigger" {
+	unset LD_LIBRARY_PATH
+	gputap record -e cuda --ring 1M --trigger slow=1ns -o flight.gtap -- "$examples/vectoradd"
+	expect_error_line '^gputap: cu[A-Za-z]+ took [0-9.]+ .*s: .*: flight\.1\.gtap$'
+	gputap record -e cuda --ring 1M --trigger slow=3600s -o other.gtap -- "$examples/vectoradd"
+	expect_error_line '^gputap: 0 files written'
+}
+
+@test "SIGUSR2 writes the ring, with the totals so far" {
+	start_record -e cuda --ring 1M -o flight.gtap -- sh -c "'$calls' 50; touch called; sleep 60"
+	wait_for test -e called
+	kill -USR2 "$tracer"
+	wait_for test -s flight.1.gtap
+	wait_for grep -q '^gputap: SIGUSR2: ' err
+	kill "$tracer"
+	end_trace
+	expect_error_line '^gputap: SIGUSR2: [0-9]+ events in .*: flight\.1\.gtap$'
+	expect_error_line '^gputap: end of the recording: .*: flight\.2\.gtap$'
+	gputap trace --from flight.1.gtap
+	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 50
+	expect_error_line '^gputap: .*50 calls: 50 complete'
+}
+
+@test "options of a flight recorder are checked" {
+	gputap record --trigger exit -- true
+	expect_status 2
+	expect_error "gputap: --trigger is for a flight recorder: it needs --ring SIZE (try 'gputap record --help')"
+	gputap record --ring 1M --trigger sometimes -- true
+	expect_status 2
+	expect_error "gputap: invalid value 'sometimes' for --trigger (one of: xid, error, error=NAME, slow=TIME, signal, exit) (try 'gputap record --help')"
+	gputap record --ring 1K -- true
+	expect_status 2
+	gputap record --ring 1M -o - -- true
+	expect_status 2
+}
+
+@test "a reader written from docs/captures.md finds the same calls" {
+	need_command python3
+	record -e cuda -o run.gtap -- "$callback" nested 3000
+	"$root/tests/support/read-capture.py" run.gtap | jq -cS . >independent
+	gputap trace --from run.gtap --json
+	jq -cS 'select(.schema == "gputap.call.1") |
+		{time, duration, pid, tid, process, name, nested: (.nested // false)}' <<<"$output" >own
+	[ "$(wc -l <own)" = 6000 ]
+	cmp own independent
+}
