@@ -207,7 +207,7 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 	analyse->interval.length = analyse->given->interval;
 	analyse->interval.duration = trace->duration;
 	gt_interval_prepare(&analyse->interval);
-	if (!trace->from && !trace->ring_size && trace->stack != GT_STACK_DWARF)
+	if (!trace->from && !trace->ring_size && trace->stack < GT_STACK_DWARF)
 		trace->ring_size = RING_SIZE;
 	if (!trace->from && analyse->report->needs && choose_functions(analyse->report, trace)) {
 		gt_cli_error("out of memory");

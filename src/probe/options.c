@@ -2,8 +2,8 @@
 #include "probe/options.h"
 
 const char *const gt_stack_methods[] = {
-	[GT_STACK_AUTO] = "auto",   [GT_STACK_NONE] = "none",    [GT_STACK_FRAME_POINTERS] = "fp",
-	[GT_STACK_DWARF] = "dwarf", [GT_STACK_DWARF + 1] = NULL,
+	[GT_STACK_AUTO] = "auto",   [GT_STACK_NONE] = "none",   [GT_STACK_FRAME_POINTERS] = "fp",
+	[GT_STACK_DWARF] = "dwarf", [GT_STACK_MIXED] = "mixed", [GT_STACK_MIXED + 1] = NULL,
 };
 
 const char *const gt_python_choices[] = {

@@ -25,6 +25,7 @@
 struct gt_enrich {
 	struct gt_enrich_options options;
 	struct gt_callers *callers; /* NULL: no stacks are unwound here */
+	bool checks_stacks;         /* only those that frame pointers may have missed */
 	struct gt_hash *processes;  /* process -> its latest `process` event */
 	struct gt_pythons *pythons; /* NULL: not wanted */
 	int pythons_fd;
@@ -68,6 +69,13 @@ int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd)
 	enrich->pythons = gt_pythons_new();
 	enrich->pythons_fd = map_fd;
 	return enrich->pythons ? 0 : -ENOMEM;
+}
+
+void gt_enrich_check_stacks(struct gt_enrich *enrich, int map_fd)
+{
+	enrich->checks_stacks = true;
+	if (enrich->callers)
+		gt_callers_check(enrich->callers, map_fd);
 }
 
 uint64_t gt_enrich_lost(const struct gt_enrich *enrich)
@@ -319,7 +327,7 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 		add_unwound_stack(enrich, (const void *)event);
 		return result;
 	case GT_EVENT_python:
-		if (!enrich->callers)
+		if (!enrich->callers || enrich->checks_stacks)
 			break;
 		enrich->lost += gt_callers_take_python(enrich->callers, (const void *)event) != 0;
 		return result;

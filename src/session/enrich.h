@@ -36,6 +36,8 @@ GT_DEFINE_AUTO(enrich, struct gt_enrich, gt_enrich_free)
  * must outlive the last event. 0 or -ENOMEM.
  */
 int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd);
+/* Calls have stacks by frame pointers, and copies where these may miss callers (callers.h). */
+void gt_enrich_check_stacks(struct gt_enrich *enrich, int map_fd);
 
 /*
  * Take a checked event of the stream. The result is valid until the next call; events that could

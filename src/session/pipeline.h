@@ -29,6 +29,12 @@ const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
 /* Enter the processes that map a Python interpreter into a BPF map. 0 or -ENOMEM. */
 int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd);
 
+/*
+ * Unwind the copies of stacks in which frame pointers may miss callers. `map_fd` is
+ * gt_host.stacks_fd, which must outlive the last event.
+ */
+void gt_pipeline_check_stacks(struct gt_pipeline *pipeline, int map_fd);
+
 /* Drop and count the calls for which a condition does not hold; it must outlive the pipeline. */
 void gt_pipeline_filter(struct gt_pipeline *pipeline, const struct gt_when *when);
 /* Set the sink; before that nothing may be drained or put. */

@@ -90,8 +90,9 @@ commands=(trace doctor list help)
 	expect_output_line "^where nothing can be traced without it\. Exits with 1 if something is broken\.$"
 	gputap help trace
 	expect_output_line '^      --stack METHOD +callers of each call: none, fp \(frame pointers\), dwarf$'
-	expect_output_line '^ {26}\(\.eh_frame\), or auto: fp if the command prints callers, else none$'
-	expect_output_line '^ {26}\(default: auto\)$'
+	expect_output_line '^ {26}\(\.eh_frame\), mixed \(fp, and dwarf for stacks with functions that$'
+	expect_output_line '^ {26}have no frame pointer\), or auto: fp if the command prints callers,$'
+	expect_output_line '^ {26}else none \(default: auto\)$'
 }
 
 @test "the help of trace has the same sum of calls as the manual page" {

@@ -212,3 +212,78 @@ build_loaded() {
 	[ "$(grep -cE "my_alloc .* ← load_[ab] .* ← run .* ← main .* ← " leaks.txt)" = 3 ] ||
 		fail "not three whole stacks: $(cat leaks.txt)"
 }
+
+# chained: main calls middle, which has no frame pointer, through two functions; leaf allocates.
+build_chained() {
+	need_command gcc
+	cat >chained.c <<-'EOF'
+		#include <cuda_runtime_api.h>
+		#define APART __attribute__((noinline, noclone))
+		#define AFTER __asm__ volatile("" ::: "memory")
+		static void *kept[64];
+		static int count;
+		APART void leaf(size_t size)
+		{
+			cudaMalloc(&kept[count++ & 63], size);
+			AFTER;
+		}
+		APART __attribute__((optimize("omit-frame-pointer"))) void middle(size_t size)
+		{
+			leaf(size);
+			__asm__ volatile("" ::: "rbx", "r12");
+		}
+		APART void first(size_t size)
+		{
+			middle(size);
+			AFTER;
+		}
+		APART void second(size_t size)
+		{
+			middle(size);
+			AFTER;
+		}
+		APART void plain(size_t size)
+		{
+			leaf(size);
+			AFTER;
+		}
+		int main(void)
+		{
+			for (int i = 0; i < 8; i++) {
+				first(1);
+				second(20);
+				plain(300);
+			}
+			return 0;
+		}
+	EOF
+	gcc -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls "-I$root/softgpu/include" chained.c -o chained \
+		"$softgpu/libcudart.so.13"
+}
+
+# callers_of FILE BYTES: the functions of the stack of so many bytes, up to main.
+callers_of() {
+	jq -r --argjson bytes "$2" '[.leaks[] | select(.bytes == $bytes)] | if length == 1 then .[0].stack.frames |
+		map(.function) | .[:index("main") + 1] | join(" ") else "\(length) rows" end' "$1"
+}
+
+@test "callers of a function without frame pointer are exact with --stack mixed, as by .eh_frame" {
+	build_chained
+	for method in mixed dwarf; do
+		gputap leaks --stack $method --json -o leaks.json -- ./chained
+		[ "$(callers_of leaks.json 8)" = 'leaf middle first main' ] || fail "$method: $(cat leaks.json)"
+		[ "$(callers_of leaks.json 160)" = 'leaf middle second main' ] || fail "$method: $(cat leaks.json)"
+		[ "$(callers_of leaks.json 2400)" = 'leaf plain main' ] || fail "$method: $(cat leaks.json)"
+		[ "$(jq -c '[.losses.lost, .losses.others_lost]' leaks.json)" = '[0,0]' ]
+	done
+}
+
+@test "frame pointers alone miss that caller, and are enough where every function has one" {
+	build_chained
+	gputap leaks --stack fp --json -o fp.json -- ./chained
+	[ "$(callers_of fp.json 8)" = 'leaf middle main' ] || fail "$(cat fp.json)"
+	gputap leaks --stack mixed --json -o leaks.json -- ./chained
+	# Those that were not unwound end where the C library has no frame pointers.
+	found=$(jq -c '[.leaks[] | {key: "\(.bytes)", value: any(.stack.frames[]; .function == "_start")}] | from_entries' leaks.json)
+	[ "$(jq -cS . <<<"$found")" = '{"160":true,"2400":false,"8":true}' ] || fail "$found"
+}

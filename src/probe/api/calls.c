@@ -107,6 +107,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.entries = options->entries,
 		.sums = options->sums,
 		.stack_copy = options->stack == GT_STACK_DWARF,
+		.stack_check = host->stacks_fd >= 0,
 		.kernel_arguments = options->kernel_arguments,
 		.python = host->pythons_fd >= 0,
 		.has_agent = host->options->companion != NULL,
@@ -130,6 +131,8 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 				    host, diag);
 	if (!error && settings.python)
 		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
+	if (!error && settings.stack_check)
+		error = bpf_map__reuse_fd(state->skeleton->maps.recorded_stacks, host->stacks_fd);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());

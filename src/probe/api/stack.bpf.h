@@ -16,11 +16,11 @@
 #include "probe/api/walk.h"
 #include "probe/task.bpf.h"
 
-/* Stacks that were recorded: hashes of stack and process. Once full, stacks are repeated. */
+/* Stacks that were recorded: enum gt_recorded_stack. Once full, stacks are repeated. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
+	__uint(max_entries, GT_MAX_RECORDED_STACKS);
 	__type(key, __u64);
 	__type(value, __u8);
 } recorded_stacks SEC(".maps");
@@ -71,7 +71,7 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
 	struct gt_walk walk;
 	__u64 words, number, key;
-	__u8 recorded = 1;
+	__u8 recorded = GT_STACK_UNCHECKED;
 
 	if (!buffer)
 		return 0;
@@ -83,7 +83,7 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	number = settings.python && buffer->python.hash
 			 ? gt_hash_mix(walk.hash, buffer->python.hash)
 			 : walk.hash;
-	key = number ^ ((__u64)thread->process << 32);
+	key = gt_recorded_stack_key(number, thread->process);
 	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
 		return number;
 	event->head = frame->call.head;
@@ -155,4 +155,18 @@ static __noinline void put_memory(struct thread_calls *thread, struct call_frame
 	event->reserved = 0;
 	event->function = frame->call.function;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+/* Whether user space wants a copy of a stack that was followed by frame pointers. */
+static __always_inline bool needs_copy(struct thread_calls *thread, struct call_frame *frame)
+{
+	__u64 key = gt_recorded_stack_key(frame->call.stack, thread->process);
+	struct thread_buffers *buffer = settings.python ? current_buffers() : NULL;
+	__u8 *recorded;
+
+	/* Python's own frames are exact, and its interpreter's are not shown. */
+	if (!settings.stack_check || !frame->call.stack || (buffer && buffer->python.count))
+		return false;
+	recorded = bpf_map_lookup_elem(&recorded_stacks, &key);
+	return recorded && *recorded == GT_STACK_UNCHECKED;
 }
