@@ -80,7 +80,7 @@ static void take_segment(void *opaque, const struct gt_path_segment *segment)
 
 	if (!segment->woken)
 		walk->gap->spent[segment->spending] += segment->end - segment->start;
-	if (last && continues(last, segment)) {
+	if (last && !walk->gap->omitted && continues(last, segment)) {
 		merge_cause(last, walk->path, segment);
 		return;
 	}

@@ -25,7 +25,7 @@ struct pending {
 	size_t count;
 	struct pending_list age;     /* all that are in a stream, oldest first */
 	struct pending_list overdue; /* proven and not measured, by the time of the proof */
-	TAILQ_HEAD(, pending_stream) changed;
+	TAILQ_HEAD(pending_changed, pending_stream) changed;
 	struct gt_hash *processes, *threads;
 	struct pending_end ended[MAX_ENDED];
 };
@@ -172,15 +172,12 @@ static bool advance_seen(struct pending_stream *stream, uint32_t other, uint64_t
 static const struct pending_operation *last_until(const struct pending_stream *stream,
 						  uint64_t time)
 {
-	const struct pending_operation *operation;
-	unsigned searched = 0;
+	const struct pending_operation *operation = TAILQ_LAST(&stream->operations, pending_list);
 
-	TAILQ_FOREACH_REVERSE(operation, &stream->operations, pending_list, in_stream)
-	{
+	for (unsigned searched = 0; operation && searched < MAX_SEARCHED; searched++) {
 		if (operation->call_end <= time)
 			return operation;
-		if (++searched == MAX_SEARCHED)
-			return NULL;
+		operation = TAILQ_PREV(operation, pending_list, in_stream);
 	}
 	return NULL;
 }
