@@ -58,6 +58,7 @@ static const struct gt_option options[] = {
 static const char *const examples[] = {
 	"gputap export --format perfetto run.gtap # a timeline for ui.perfetto.dev, run.pftrace",
 	"gputap export --format csv run.gtap      # a table, run.csv",
+	"gputap export --format svg --weight gpu-time run.gtap  # a flame graph, run.svg",
 	"gputap export --format jsonl -o - run.gtap | jq .  # to standard output",
 	NULL,
 };

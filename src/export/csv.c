@@ -350,7 +350,7 @@ static int csv_open(const struct gt_export_options *options, void **ret_state, s
 static int csv_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	struct csv_export *state = opaque;
-	struct csv_row row = {.names = names, .event = event, .layer = gt_layer_kind(event->kind)};
+	struct csv_row row = {.names = names, .event = event, .layer = gt_export_layer_kind(event)};
 	int error = 0;
 
 	if (event->kind == GT_EVENT_call) {

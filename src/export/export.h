@@ -56,6 +56,10 @@ struct gt_export_format {
 	FORMAT(chrome)                                                                             \
 	FORMAT(perfetto)                                                                           \
 	FORMAT(sqlite)                                                                             \
+	FORMAT(folded)                                                                             \
+	FORMAT(svg)                                                                                \
+	FORMAT(pprof)                                                                              \
+	FORMAT(speedscope)                                                                         \
 	FORMAT(html)
 
 #define GT_EXPORT_FORMAT(identifier) extern const struct gt_export_format gt_export_##identifier;

@@ -3,6 +3,11 @@
 
 #include <inttypes.h>
 
+const struct gt_layer_kind *gt_export_layer_kind(const struct gt_event *event)
+{
+	return event->kind == GT_EVENT_gpu_work ? NULL : gt_layer_kind(event->kind);
+}
+
 void gt_call_row_fill(struct gt_call_row *row, const struct gt_names *names,
 		      struct gt_demangler *demangler, const struct gt_event_call *event)
 {

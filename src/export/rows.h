@@ -6,6 +6,7 @@
 #include "api/call.h"
 #include "base/json.h"
 #include "elf/demangle.h"
+#include "layers/layers.h"
 
 /* Texts live as the names or the demangler, except `result`. */
 struct gt_call_row {
@@ -22,6 +23,12 @@ struct gt_call_row {
 	const char *kernel;    /* demangled; NULL: none, or unknown */
 	struct gt_call_launch launch;
 };
+
+/*
+ * The row of an event that formats show as such: of a layer, but not `gpu_work`, of which the
+ * timeline makes an operation. NULL: none.
+ */
+const struct gt_layer_kind *gt_export_layer_kind(const struct gt_event *event);
 
 /* `row` is zero, or has been filled before: the memory of `result` is used again. */
 void gt_call_row_fill(struct gt_call_row *row, const struct gt_names *names,

@@ -313,7 +313,7 @@ static int put_layer_event(struct gt_slices *slices, const struct gt_names *name
 int gt_slices_take(struct gt_slices *slices, const struct gt_names *names,
 		   const struct gt_event *event)
 {
-	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
+	const struct gt_layer_kind *layer = gt_export_layer_kind(event);
 	int error;
 
 	slices->flow_count = 0;

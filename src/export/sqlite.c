@@ -659,7 +659,7 @@ static int sqlite_open(const struct gt_export_options *options, void **ret_state
 
 static int sqlite_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
+	const struct gt_layer_kind *layer = gt_export_layer_kind(event);
 	struct sqlite_export *state = opaque;
 	int error = 0;
 

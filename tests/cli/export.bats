@@ -230,3 +230,88 @@ need_sqlite() {
 	expect_status 2
 	expect_error "gputap: --format sqlite cannot be written to stdout: use -o FILE (try 'gputap export --help')"
 }
+
+@test "folded stacks have the weight that is asked for, with kernels and GPU operations as leaves" {
+	local callers='train;main;step(int)'
+	local kernel='vectoradd(float const*, float const*, float*, int)'
+	"$synthetic" run.gtap 500
+	gputap export --format folded --weight launches -o - run.gtap
+	expect_status 0
+	expect_output "$callers;cudaLaunchKernel;$kernel 2000"
+	gputap export --format folded --weight gpu-time -o - run.gtap
+	expect_output "$callers;cudaLaunchKernel;$kernel 1800000
+$callers;cudaMemcpyAsync;H2D 450000
+$callers;cudaMemcpyAsync;D2H 450000"
+	gputap export --format folded --weight bytes -o - run.gtap
+	expect_output "$callers;cudaMalloc 65282048
+$callers;cudaMemcpyAsync 130564096"
+	gputap export --format folded -o - run.gtap
+	expect_output_line ';cudaStreamSynchronize 3500000$'
+	gputap export --format folded --weight none -o - run.gtap
+	expect_status 2
+	expect_error "gputap: invalid value 'none' for --weight (one of: call-time, launches, bytes, gpu-time) (try 'gputap export --help')"
+}
+
+@test "the weights of folded stacks are those of the calls, of every example" {
+	local example total
+	need_probes
+	for example in matmul reduce streams vectoradd; do
+		"$build/gputap" trace --gpu soft --stack fp -o "$example.gtap" -- "$examples/$example" \
+			>/dev/null 2>&1
+		gputap export --format folded -o - "$example.gtap"
+		expect_status 0
+		total=$(awk '{ sum += $NF } END { print sum }' <<<"$output")
+		"$build/gputap" trace --json --from "$example.gtap" 2>/dev/null |
+			jq -s --argjson total "$total" -e 'map(select(.schema == "gputap.call.1" and
+				(.nested | not)) | .duration) | add == $total'
+	done
+}
+
+@test "a profile for pprof has all weights, by stack" {
+	"$synthetic" run.gtap 500
+	gputap export --format pprof --weight bytes run.gtap
+	run -0 /usr/bin/python3 "$readers/pprof" "$root/tests/data/export/profile.proto" run.pb.gz
+	expect_output_line '^types: call-time \(nanoseconds\), launches \(count\), bytes \(bytes\), gpu-time \(nanoseconds\) default: bytes$'
+	expect_output_line '^comment: run.gtap$'
+	expect_output_line '^time: 1700000000000000000 duration: 9503600$'
+	expect_output_line '^sample: train;main \(/src/train.cu:12\);step\(int\) \(/src/train.cu:12\);cudaMemcpyAsync 1000000 0 130564096 0$'
+	expect_output_line ';cudaMemcpyAsync;H2D 0 0 0 450000$'
+	expect_output_line ';cudaLaunchKernel;vectoradd\(float const\*, float const\*, float\*, int\) 0 2000 0 1800000$'
+}
+
+@test "profiles for speedscope have weights for their samples, and frames that are there" {
+	"$synthetic" run.gtap 500
+	export_capture speedscope run.gtap --weight gpu-time
+	jq -e '(.shared.frames | length) as $frames | .activeProfileIndex == 3 and
+		(.profiles | length == 4 and all(.type == "sampled" and
+			(.samples | length) == (.weights | length) and
+			(.weights | add) == .endValue and all(.samples[][]; . < $frames)))' out.speedscope
+	jq -e '.profiles[3] | .name == "gpu-time" and .unit == "nanoseconds" and .endValue == 2700000' \
+		out.speedscope
+}
+
+@test "a flame graph has a frame per stack with its share, and is valid XML" {
+	"$synthetic" run.gtap 500
+	export_capture svg run.gtap --weight gpu-time
+	xmllint --noout out.svg
+	run -0 xmllint --xpath '//*[local-name()="title"]/text()' out.svg
+	expect_output_line '^cudaMemcpyAsync: 900 µs, 33.33 %$'
+	expect_output_line '^H2D: 450 µs, 16.67 %$'
+	expect_output_line '^step\(int\) \(/src/train.cu:12\): 2.70 ms, 100.00 %$'
+	# A frame lies in its caller.
+	run -0 xmllint --xpath 'string(//*[@data-n="D2H"]/@data-s)' out.svg
+	[ "$output" = 450000 ]
+}
+
+@test "hostile names are valid in formats of stacks" {
+	"$synthetic" run.gtap 3 hostile
+	gputap export --format folded -o - run.gtap
+	expect_no_output_line '^[^;]* [0-9]+$'
+	[ "${#lines[@]}" = 6 ]
+	export_capture svg run.gtap
+	xmllint --noout out.svg
+	export_capture speedscope run.gtap
+	jq -e . out.speedscope >/dev/null
+	gputap export --format pprof run.gtap
+	run -0 /usr/bin/python3 "$readers/pprof" "$root/tests/data/export/profile.proto" run.pb.gz
+}
