@@ -163,10 +163,23 @@ extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
 
 /*
- * A program of a raw tracepoint, the body of which follows. In Linux 7.2, and not yet in 6.12, a
- * thread can be preempted in it by another one that comes to the same tracepoint: the kernel then
- * omits the program for that one, and the event is lost.
+ * In Linux 7.2, and not yet in 6.12, a thread can be preempted in the program of a tracepoint by
+ * another one that comes to the same tracepoint: the kernel then omits the program for that one,
+ * and the event is lost.
  */
+__attribute__((unused)) static __always_inline void disable_preemption(void)
+{
+	if (bpf_preempt_disable)
+		bpf_preempt_disable();
+}
+
+__attribute__((unused)) static __always_inline void enable_preemption(void)
+{
+	if (bpf_preempt_disable)
+		bpf_preempt_enable();
+}
+
+/* A program of a raw tracepoint that is not preempted; its body follows. */
 #define UNPREEMPTED_TRACEPOINT(point, name)                                                        \
 	static __always_inline int name##_body(struct bpf_raw_tracepoint_args *ctx);               \
 	SEC("raw_tp/" #point)                                                                      \
@@ -174,11 +187,9 @@ extern void bpf_preempt_enable(void) __weak __ksym;
 	{                                                                                          \
 		int result;                                                                        \
                                                                                                    \
-		if (bpf_preempt_disable)                                                           \
-			bpf_preempt_disable();                                                     \
+		disable_preemption();                                                              \
 		result = name##_body(ctx);                                                         \
-		if (bpf_preempt_disable)                                                           \
-			bpf_preempt_enable();                                                      \
+		enable_preemption();                                                               \
 		return result;                                                                     \
 	}                                                                                          \
 	static __always_inline int name##_body(struct bpf_raw_tracepoint_args *ctx)

@@ -416,8 +416,7 @@ static __always_inline void put_entry(struct begun_syscall *call)
 }
 
 /* struct pt_regs *regs, long id. Until the call returns, `duration` has the time of its entry. */
-SEC("tp_btf/sys_enter")
-int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
+static __always_inline int begin_syscall(const struct pt_regs *registers, long number)
 {
 	__u32 key = number < 0 || number >= GT_SYSCALL_NUMBERS ? GT_SYSCALL_NUMBERS - 1 : number;
 	const struct gt_syscall_plan *plan = bpf_map_lookup_elem(&syscall_plans, &key);
@@ -458,8 +457,16 @@ int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(exit_syscall, const struct pt_regs *registers, long result)
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
+{
+	disable_preemption();
+	begin_syscall(registers, number);
+	enable_preemption();
+	return 0;
+}
+
+static __always_inline int end_syscall(long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct begun_syscall *call = bpf_task_storage_get(&begun_syscalls, task, NULL, 0);
@@ -476,6 +483,15 @@ int BPF_PROG(exit_syscall, const struct pt_regs *registers, long result)
 			copy_at_return(call, plan);
 	}
 	put_syscall(call);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(exit_syscall, const struct pt_regs *registers, long result)
+{
+	disable_preemption();
+	end_syscall(result);
+	enable_preemption();
 	return 0;
 }
 
