@@ -160,7 +160,7 @@ account_of_fences() {
 
 @test "a wait lasts from wait_start to wait_end, and stat has its distribution" {
 	need_modules fakegpu
-	trace fence submit 0 1 20000
+	trace fence submit 0 1 300000
 	holds '$events | map(select(.name == "wait_end")) | length == 1 and .[0].duration > 10000000'
 	gputap stat --gpu nvidia -e fence --json -o stat.json -- "$fire" fences 50 1
 	run -0 jq -c '.sources[0].timelines | map(select(.timeline == "flood"))[0] |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# shellcheck shell=bash disable=SC2154 # of tests/cli/helper.bash
+# shellcheck shell=bash disable=SC2034,SC2154 # what the tests use; of tests/cli/helper.bash
 #
 # What tests share that fire events of tests/guest/modules. Load it after helper and tracing.
 
