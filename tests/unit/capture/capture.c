@@ -525,8 +525,6 @@ TEST("closing and freeing nothing is allowed")
 	gt_capture_free(NULL);
 }
 
-TEST_MAIN
-
 /* The numbers of the events that are read. */
 static unsigned read_numbers(const char *path, unsigned *numbers, unsigned room, int *ret_result,
 			     struct gt_capture_state *ret_state)
@@ -723,3 +721,5 @@ TEST("a flight recorder keeps the latest events, and those that name what they r
 	CHECK_INT(last, 1999);
 	CHECK(first > 1000 && bytes > 128 * 1024);
 }
+
+TEST_MAIN
