@@ -13,6 +13,7 @@
 #include "agent/ring_map.h"
 #include "base/clock.h"
 #include "collector.h"
+#include "event/kinds.h"
 
 enum {
 	CAPACITY = 1 << 14,
@@ -299,6 +300,73 @@ TEST("whatever a process writes to its ring, the collector continues with the ot
 		CHECK(gt_inject_event_counts(collector.inject).malformed == kind + 1);
 	}
 	CHECK(!events.records && !events.wrong);
+}
+
+/* Records of random sizes, kinds and bytes, some of them with words that look like tags. */
+static void write_random(unsigned *seed)
+{
+	static const uint16_t kinds[] = {
+		GT_EVENT_gpu_work, GT_EVENT_call, GT_EVENT_stack, GT_AGENT_EVENT_CLOCK, 0, 0xffff};
+	const struct gt_agent_ring *ring = gt_agent_ring();
+	size_t size = 24 + (size_t)(rand_r(seed) % 64) * 8;
+	__u64 position;
+	struct gt_event *event = ring ? gt_agent_ring_reserve(ring, size, &position) : NULL;
+
+	if (!event)
+		return;
+	for (size_t i = 0; i < size / 8; i++)
+		((uint64_t *)event)[i] = rand_r(seed) % 2
+						 ? gt_agent_ring_tag(position + CAPACITY + i * 8)
+						 : (uint64_t)rand_r(seed);
+	event->kind = kinds[rand_r(seed) % gt_countof(kinds)];
+	event->size = (uint16_t)(rand_r(seed) % 50 ? size : (size_t)rand_r(seed));
+	if (rand_r(seed) % 60)
+		gt_agent_ring_commit(ring, position);
+	if (rand_r(seed) % 500 == 0)
+		ring->head->reserved += (uint64_t)rand_r(seed) * 8;
+}
+
+/* Any event that is read is one that may be read. */
+static void check_event(void *context, uint64_t ring, const struct gt_event *event)
+{
+	struct read_events *events = context;
+
+	if (!event)
+		events->ended++;
+	else if (gt_event_check(event, event->size))
+		events->wrong++;
+	else
+		events->records++;
+}
+
+TEST("of random records in random rings, those that are read are whole")
+{
+	enum { RINGS = 50, RECORDS = 400 };
+	auto_collector collector = {0};
+	struct read_events events = {0};
+	unsigned seed = 1;
+	pid_t pid;
+
+	if (!open_collector(&collector))
+		return;
+	pid = fork();
+	if (!pid) {
+		for (int ring = 0; ring < RINGS; ring++) {
+			for (int i = 0; i < RECORDS; i++)
+				write_random(&seed);
+			gt_agent_ring_forked();
+		}
+		_exit(0);
+	}
+	for (int waits = 0; events.ended < RINGS && waits < WAIT_S * 1000; waits++) {
+		CHECK(!gt_inject_poll(collector.inject, NULL));
+		while (gt_inject_read_events(collector.inject, check_event, &events))
+			;
+		usleep(1000);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK_INT(events.ended, RINGS);
+	CHECK(events.records && !events.wrong);
 }
 
 TEST("a collector without rings, and one that has ended, leave the process without a ring")
