@@ -391,6 +391,8 @@ static int record_target(const struct gt_cli_command *self, struct record_option
 
 	if (!given->max_files)
 		given->max_files = DEFAULT_MAX_FILES;
+	if (command && !trace->gpu_times)
+		trace->gpu_times = "all";
 	if (!status)
 		status = gt_target_complete(self, &given->target, command, true);
 	if (status)

@@ -86,7 +86,7 @@
 	       "record the cgroup of each process, and its container") \
 	OPTION(command, STRING, gpu_times, 0, "gpu-times", "WHICH", NULL, LIVE, \
 	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, or " \
-	       "sampled=N: every N-th (default: off)") \
+	       "sampled=N: every N-th (default: off; record: all)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: auto, multi (uprobe_multi) or perf") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \

@@ -116,6 +116,16 @@ names='def logged: if .op == "kernel" then "gpu_kernel" elif .op == "set" then "
 	wait_for grep -q '^counted: 5050$' "$BATS_TEST_TMPDIR/output"
 }
 
+@test "record times the work of a command by default" {
+	gputap record --gpu soft -e cuda -o "$BATS_TEST_TMPDIR/run.gtap" -- "$timed" destroy
+	expect_status 0
+	expect_error_line '^gputap: GPU times: 7 operations timed$'
+	gputap trace --json --from "$BATS_TEST_TMPDIR/run.gtap"
+	expect_json 'map(select(.source == "gpu")) | length == 7'
+	gputap record --gpu soft -e cuda --gpu-times off -o "$BATS_TEST_TMPDIR/off.gtap" -- "$timed" destroy
+	expect_no_error_line 'GPU times'
+}
+
 @test "--gpu-times works beside GPU programs" {
 	need_file "$examples/pipeline" "example (no clang that makes PTX)"
 	printf '#include <gputap/bpf.h>\nGPUTAP_ARRAY(counts, unsigned long long, 1);
