@@ -65,7 +65,7 @@ struct recording {
 	struct gt_capture_writer *writer; /* NULL: with a ring */
 	struct gt_capture_ring *ring;
 	struct gt_triggers triggers;
-	struct gt_session *session; /* NULL: a capture is read */
+	struct gt_session *session;      /* NULL: a capture is read */
 	int signals;                     /* readable when SIGUSR2 came; -1: not wanted */
 	unsigned files;                  /* that were written out */
 	uint64_t suppressed;             /* triggers that came too soon, or after the last file */

@@ -65,7 +65,7 @@ struct gt_run {
 	int (*idle)(void *context);
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
-	bool prints_totals;                /* its report includes the totals */
+	bool prints_totals; /* its report includes the totals */
 	/* How to avoid losses, "use …"; NULL: by a larger ring alone. */
 	const char *loss_remedy;
 };
