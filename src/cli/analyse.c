@@ -287,6 +287,7 @@ static int run_report(const struct gt_analysis_command *row, struct analysis_run
 	choose_report(row, analyse);
 	analyse->has_command = command;
 	given->target.trace.failures = row->failures;
+	given->target.trace.gpu_times_default = row->gpu_times;
 	given->target.trace.sums = row->sums && !given->chains && !given->target.trace.from;
 	if (given->chains && add_chain_sources(&given->target.trace)) {
 		gt_cli_error("out of memory");

@@ -53,6 +53,7 @@ struct gt_analysis_command {
 	bool stacks;                  /* stacks are recorded whatever --by is */
 	bool failures;                /* the errors of all functions are recorded */
 	bool sums;                    /* calls are needed as sums by function only */
+	bool gpu_times;               /* the work of a command is timed on the GPU by default */
 	bool files;                   /* an argument that is not after "--" is a capture … */
 	bool operations;              /* … after the number of an operation, if there is one */
 };

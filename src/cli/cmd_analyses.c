@@ -284,6 +284,7 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 			},
 		.report = &gt_report_breakdown,
 		.by = {GT_BY_NOTHING},
+		.gpu_times = true,
 		.files = true,
 	},
 	{
@@ -307,6 +308,7 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 			},
 		.report = &gt_report_why,
 		.by = {GT_BY_NOTHING},
+		.gpu_times = true,
 		.files = true,
 		.operations = true,
 	},

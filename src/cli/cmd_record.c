@@ -14,6 +14,7 @@
 #include "cli/recorder.h"
 #include "cli/target.h"
 #include "event/kinds.h"
+#include "probe/load.h"
 #include "probe/source.h"
 
 #define DEFAULT_FILE "gputap.gtap"
@@ -391,8 +392,7 @@ static int record_target(const struct gt_cli_command *self, struct record_option
 
 	if (!given->max_files)
 		given->max_files = DEFAULT_MAX_FILES;
-	if (command && !trace->gpu_times)
-		trace->gpu_times = "all";
+	trace->gpu_times_default = true;
 	if (!status)
 		status = gt_target_complete(self, &given->target, command, true);
 	if (status)
@@ -401,6 +401,7 @@ static int record_target(const struct gt_cli_command *self, struct record_option
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
+	gt_load_set_verbose(trace->verbose);
 	if (is_default)
 		print_sources();
 	trace->capture = !trace->from;

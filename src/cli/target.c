@@ -58,6 +58,8 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 		return gt_cli_usage_error(self,
 					  "invalid value '%" PRIu64 "' for --stack-depth (1 to %d)",
 					  trace->stack_depth, GT_MAX_CALLERS);
+	if (trace->gpu_times_default && command && !trace->gpu_times)
+		trace->gpu_times = "all";
 	if (gt_gpu_times_parse(trace->gpu_times, &trace->gpu_times_period))
 		return gt_cli_usage_error(self,
 					  "invalid value '%s' for --gpu-times (one of: off, all, "
@@ -89,6 +91,7 @@ struct running {
 	bool is_recorded; /* the events are those of a capture */
 	bool is_narrowed; /* and not all of its calls were asked for */
 	bool is_verbose;
+	const struct gt_strings *sources; /* of -e */
 };
 
 /* A note of a capture is about the recording. */
@@ -158,14 +161,29 @@ static void put_calls(struct gt_strbuf *text, const struct gt_event_account *acc
 		gt_strbuf_printf(text, ", %" PRIu64 " filtered", (uint64_t)account->filtered);
 }
 
-static void put_layers(struct gt_strbuf *text, const struct gt_names *names, bool continued)
+/* A source that was not asked for by its name is not worth a line where it saw nothing. */
+static bool is_worth_showing(const struct gt_known_totals *totals, const struct running *running)
 {
+	gt_vec_each (name, &running->sources->words)
+		if (!strcmp(*name, totals->source))
+			return true;
+	return running->is_verbose || totals->recorded || totals->lost || totals->unsampled ||
+	       totals->evicted || totals->unattributed;
+}
+
+static void put_layers(struct gt_strbuf *text, const struct gt_names *names,
+		       const struct running *running)
+{
+	bool continued = !gt_names_has_only_layers(names);
 	size_t count;
 	const struct gt_known_totals *totals = gt_names_totals(names, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		gt_strbuf_puts(text, continued || i ? "; " : "");
+		if (!is_worth_showing(&totals[i], running) && (continued || i + 1 < count))
+			continue;
+		gt_strbuf_puts(text, continued ? "; " : "");
 		gt_put_totals(text, &totals[i]);
+		continued = true;
 	}
 }
 
@@ -215,7 +233,7 @@ static void print_totals(const struct gt_names *names, const struct running *run
 		gt_strbuf_puts(&text, "incomplete: ");
 	if (!gt_names_has_only_layers(names))
 		put_calls(&text, account);
-	put_layers(&text, names, !gt_names_has_only_layers(names));
+	put_layers(&text, names, running);
 	put_other_counts(&text, account);
 	if (account->lost || account->entries_lost || account->others_lost)
 		gt_strbuf_printf(&text, " (%s)",
@@ -289,10 +307,14 @@ static int open_session(struct gt_trace_options *options, struct gt_gpu_times **
 {
 	int error = 0;
 
-	if (options->gpu_times_period) {
+	if (options->gpu_times_period)
 		error = gt_gpu_times_open(options, options->gpu_times_period, ret_times, diag);
-		if (!error)
-			options->companion = gt_gpu_times_companion(*ret_times);
+	if (*ret_times)
+		options->companion = gt_gpu_times_companion(*ret_times);
+	if (error && options->gpu_times_default) {
+		gt_cli_error("the GPU's times are not recorded: %s", diag->text);
+		*diag = (struct gt_diag){0};
+		error = 0;
 	}
 	return error ? error : gt_session_open(options, ret_session, diag);
 }
@@ -307,6 +329,7 @@ int gt_target_run(const struct gt_trace_options *given, const struct gt_run *run
 		.run = run,
 		.is_recorded = options->from,
 		.is_verbose = options->verbose,
+		.sources = &given->sources,
 		.is_narrowed = options->from &&
 			       (options->process_count || options->functions.words.count ||
 				options->names.words.count || options->duration || options->start ||

@@ -86,7 +86,7 @@
 	       "record the cgroup of each process, and its container") \
 	OPTION(command, STRING, gpu_times, 0, "gpu-times", "WHICH", NULL, LIVE, \
 	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, or " \
-	       "sampled=N: every N-th (default: off; record: all)") \
+	       "sampled=N: every N-th (default: all in record, report and why, else off)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: auto, multi (uprobe_multi) or perf") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
@@ -120,6 +120,7 @@ struct gt_trace_options {
 	char *const *command; /* a program and its arguments, ended by NULL; NULL: none */
 	pid_t *processes;     /* the numbers of `pids`; owned */
 	size_t process_count;
+	bool gpu_times_default;    /* time the work of a command unless --gpu-times is given */
 	uint64_t gpu_times_period; /* `gpu_times`: 0: off; every n-th operation is timed */
 	bool entries;              /* write entry events, for live text */
 	bool failures;             /* also calls of unselected functions, if they return an error */

@@ -111,18 +111,18 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 		put_host(text, cause, "computed for");
 		break;
 	case GT_SPENT_SYSCALL:
-		put_host(text, cause, "was for");
+		put_host(text, cause, "spent");
 		break;
 	case GT_SPENT_OFF_CPU:
 		put_sleep(text, cause);
 		break;
 	case GT_SPENT_API:
 	case GT_SPENT_LAUNCH:
-		put_host(text, cause, "was for");
+		put_host(text, cause, "spent");
 		put_full_queue(text, cause);
 		break;
 	case GT_SPENT_COPY:
-		put_host(text, cause, "was blocked for");
+		put_host(text, cause, "spent");
 		put_full_queue(text, cause);
 		break;
 	case GT_SPENT_WAIT:

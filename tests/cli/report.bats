@@ -126,7 +126,7 @@ kinds_from_log() {
 }
 
 @test "without measured times bounds from calls are used, and said to be" {
-	gputap report --json -o report.json -- "$examples/streams"
+	gputap report --gpu-times off --json -o report.json -- "$examples/streams"
 	expect_status 0
 	output=$(<report.json)
 	expect_json '.[0] | .times.estimated == 24 and .times.measured == 0'
@@ -237,5 +237,5 @@ record_cause() {
 @test "a full queue is the cause of a launch that takes long" {
 	record_cause queue
 	gputap why "$last" run.gtap
-	expect_output_line 'thread [0-9]+ was for .* in cudaLaunchKernel.*, until one of [0-9]+ operations in its stream had ended \(full queue\)$'
+	expect_output_line 'thread [0-9]+ spent .* in cudaLaunchKernel.*, until one of [0-9]+ operations in its stream had ended \(full queue\)$'
 }
