@@ -11,10 +11,12 @@ all: ## build everything (default)
 deps: ## install the packages that the build and the tests need
 	@tools/deps test
 
-demo: ## install what the build needs, build, trace a program, look into a kernel
+demo: ## install what the build needs, build, trace, record and report, look into a kernel
 	@tools/deps build
 	@tools/build $(BUILD)
 	$(ROOT) $(BUILD)/gputap trace -- $(BUILD)/examples/vectoradd
+	$(ROOT) $(BUILD)/gputap record -e cuda,sched -o $(BUILD)/streams.gtap -- $(BUILD)/examples/streams
+	$(BUILD)/gputap report --top 3 --html $(BUILD)/streams.html $(BUILD)/streams.gtap
 	$(BUILD)/gputap threadhist -- $(BUILD)/examples/uneven
 
 check: ## install what tests need, build, run every check and test
