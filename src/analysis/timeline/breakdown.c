@@ -565,7 +565,9 @@ static int attribute_process(struct gt_breakdown *breakdown, struct breakdown_pr
 	process->span = process->spans.count;
 	gt_path_walk(&process->path, process->begun, until, process->row.host_only, count_segment,
 		     process);
-	process->row.host_threads = process->path.threads.count;
+	process->row.host_threads = 0;
+	gt_vec_each (thread, &process->path.threads)
+		process->row.host_threads += (*thread)->has_called;
 	process->begun = until;
 	gt_path_drop(&process->path, until);
 	return 0;

@@ -111,13 +111,15 @@ int gt_path_take_host(struct gt_path *path, const struct gt_host_interval *inter
 	if (!thread)
 		return -ENOMEM;
 	path->count++;
-	if (gt_host_is_call(interval->activity))
+	if (gt_host_is_call(interval->activity)) {
+		thread->has_called = true;
 		return gt_vec_push(&thread->calls, (struct gt_path_call){
 							   .start = interval->start,
 							   .end = interval->end,
 							   .name = interval->name,
 							   .activity = (uint8_t)interval->activity,
 						   });
+	}
 	if (interval->activity == GT_HOST_SYSCALL)
 		return gt_vec_push(&thread->syscalls, pause_of(interval));
 	if (interval->activity == GT_HOST_OFF_CPU)

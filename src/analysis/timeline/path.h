@@ -66,6 +66,7 @@ struct gt_path_operation {
 
 struct gt_path_thread {
 	uint32_t thread;
+	bool has_called; /* ever: calls are dropped */
 	GT_VEC(struct gt_path_call) calls;
 	GT_VEC(struct gt_path_pause) syscalls;
 	GT_VEC(struct gt_path_pause) pauses; /* off the CPU */

@@ -159,6 +159,19 @@ static void feed_off_cpu(uint32_t thread, uint64_t begin, uint64_t end, uint32_t
 	free(event);
 }
 
+TEST("a thread that makes no call, and only leaves the CPU, is no thread with calls")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	feed_off_cpu(999, zero + 400, zero + 900, 0);
+	launch_kernel(0x11, zero + 3000, zero + 20000);
+	wait_until(0x11, zero + 21000);
+	finish_breakdown();
+	CHECK_INT(found->host_threads, 1);
+}
+
 static void feed_syscall(uint32_t thread, uint64_t begin, uint64_t end)
 {
 	struct gt_event_syscall event = {
