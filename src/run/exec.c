@@ -22,7 +22,7 @@ int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag)
 	exec->child = GT_CHILD_NONE;
 	exec->signals = GT_SIGNALS_NONE;
 	return exec->options.host_programs
-		       ? gt_host_programs_open(exec->object, &exec->host_programs, diag)
+		       ? gt_host_programs_open(exec->object, true, &exec->host_programs, diag)
 		       : 0;
 }
 

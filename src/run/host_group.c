@@ -31,7 +31,8 @@ int gt_host_group_open(const struct gt_bpf_parts *parts, struct gt_host_group **
 	for (uint32_t i = 0; i < parts->count; i++) {
 		if (!parts->parts[i].object->host_program_count)
 			continue;
-		error = gt_host_programs_open(parts->parts[i].object, &group->programs[i], diag);
+		error = gt_host_programs_open(parts->parts[i].object, false, &group->programs[i],
+					      diag);
 		if (error && error != -ENOENT)
 			return error;
 		found |= !error;

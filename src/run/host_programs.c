@@ -89,7 +89,7 @@ static int share_map(struct gt_bpf_map *map, struct gt_diag *diag)
 }
 
 /* Set which maps libbpf creates, and their types. */
-static int configure_maps(struct gt_host_programs *programs, struct gt_diag *diag)
+static int configure_maps(struct gt_host_programs *programs, bool pins, struct gt_diag *diag)
 {
 	struct bpf_map *source;
 	uint32_t number = 0;
@@ -97,8 +97,7 @@ static int configure_maps(struct gt_host_programs *programs, struct gt_diag *dia
 	bpf_object__for_each_map (source, programs->source) {
 		const struct gt_bpf_map *map = &programs->object->maps[number];
 		const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
-		/* Values of an earlier run are not those of this one, and nothing stays. */
-		int error = bpf_map__set_pin_path(source, NULL);
+		int error = pins ? 0 : bpf_map__set_pin_path(source, NULL);
 
 		if (!programs->uses[number++]) {
 			if (!map->host_only || map->type >= FIRST_FOREIGN)
@@ -147,8 +146,8 @@ static int open_source(struct gt_host_programs *programs, struct gt_diag *diag)
 	return configure_programs(programs, diag);
 }
 
-int gt_host_programs_open(struct gt_bpf_object *object, struct gt_host_programs **ret_programs,
-			  struct gt_diag *diag)
+int gt_host_programs_open(struct gt_bpf_object *object, bool pins,
+			  struct gt_host_programs **ret_programs, struct gt_diag *diag)
 {
 	gt_auto(host_programs) struct gt_host_programs *programs = calloc(1, sizeof(*programs));
 	uint32_t count = object->map_count;
@@ -172,7 +171,7 @@ int gt_host_programs_open(struct gt_bpf_object *object, struct gt_host_programs 
 			error = share_map(&object->maps[i], diag);
 	}
 	if (!error)
-		error = configure_maps(programs, diag);
+		error = configure_maps(programs, pins, diag);
 	if (!error)
 		*ret_programs = gt_take(programs);
 	return error;

@@ -16,10 +16,11 @@ struct gt_host_programs;
  * before verifying or translating the GPU programs: it sets `with_host` in the shared maps of
  * `object`, which must outlive the result and whose bytes are used, not the file.
  * 0; -ENOENT: there are no host programs; -EOPNOTSUPP: they use a map in an impossible way; errors
- * of gt_bpf_object_open_all.
+ * of gt_bpf_object_open_all. `pins`: maps with LIBBPF_PIN_BY_NAME are those in /sys/fs/bpf, and
+ * stay there; else they are as other maps.
  */
-int gt_host_programs_open(struct gt_bpf_object *object, struct gt_host_programs **ret_programs,
-			  struct gt_diag *diag);
+int gt_host_programs_open(struct gt_bpf_object *object, bool pins,
+			  struct gt_host_programs **ret_programs, struct gt_diag *diag);
 /* Detaches and unloads them. */
 void gt_host_programs_close(struct gt_host_programs *programs);
 GT_DEFINE_AUTO(host_programs, struct gt_host_programs, gt_host_programs_close)
