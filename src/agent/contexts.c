@@ -174,7 +174,7 @@ static void see_context(void *handle)
 static bool register_in_primary_context(void *memory, size_t size)
 {
 	bool before = false, after = false;
-	void *context, *popped;
+	void *context = NULL, *popped;
 
 	if (!gt_driver.cuDevicePrimaryCtxRetain || !gt_driver.cuDevicePrimaryCtxRelease_v2 ||
 	    !can_select() || OWN2(cuDevicePrimaryCtxRetain, &context, 0))

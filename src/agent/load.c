@@ -113,7 +113,7 @@ static CUresult compile_module(void *module, const struct gt_agent_names *kernel
 static CUresult compile_library(void *library, const struct gt_agent_names *kernels)
 {
 	CUresult error;
-	void *module;
+	void *module = NULL;
 
 	if (!gt_driver.cuLibraryGetModule)
 		return CUDA_ERROR_NOT_FOUND;

@@ -360,7 +360,7 @@ static void release_kernels(struct side_kernels *kernels)
 static void pair_modules(void *library, void *module)
 {
 	struct side_pair pair;
-	void *side;
+	void *side = NULL;
 
 	if (!atomic_load(&sides.count))
 		return;
