@@ -32,7 +32,7 @@ static double seconds_of(struct timeval time)
 /* Run a command without its output. */
 static struct rusage run_command(const char *const *arguments)
 {
-	struct rusage usage;
+	struct rusage usage = {0};
 	pid_t child = fork();
 	int status;
 

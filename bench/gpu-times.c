@@ -58,7 +58,7 @@ static double run_command(const char *before, const char *self, bool quick)
 	char command[2048], line[64] = "";
 	FILE *output;
 
-	snprintf(command, sizeof(command), "%s %s --launch %u 2>/dev/null", before, self,
+	snprintf(command, sizeof(command), "%s %s --launch %d 2>/dev/null", before, self,
 		 quick ? QUICK_GROUPS : GROUPS);
 	output = popen(command, "r");
 	if (!output)

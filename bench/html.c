@@ -26,12 +26,13 @@
 	"  worst = Math.max(worst, performance.now() - begin); }"                                  \
 	" return worst; })()"
 
-static int run_command(const char *format, const char *folder, unsigned steps)
+/* Run a command in a folder. */
+static int run_in(const char *folder, const char *command)
 {
-	char command[1024];
+	char text[1024];
 
-	snprintf(command, sizeof(command), format, folder, steps);
-	return system(command);
+	snprintf(text, sizeof(text), "cd '%s' && %s", folder, command);
+	return system(text);
 }
 
 /* Print what the page reports. 0, or 1 if it cannot be shown. */
@@ -57,7 +58,7 @@ static int measure_page(const char *folder)
 int main(int argc, char **argv)
 {
 	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-	char folder[] = P_tmpdir "/gputap-html-XXXXXX", page[64];
+	char folder[] = P_tmpdir "/gputap-html-XXXXXX", page[64], synthetic[512];
 	unsigned steps = (quick ? 100000 : 1000000) / INTERVALS_OF_STEP;
 	struct stat status;
 	uint64_t begin;
@@ -69,11 +70,11 @@ int main(int argc, char **argv)
 	}
 	if (!mkdtemp(folder))
 		return 1;
-	failed = run_command("'" SYNTHETIC "' '%s/run.gtap' %u", folder, steps);
+	snprintf(synthetic, sizeof(synthetic), "'" SYNTHETIC "' run.gtap %u", steps);
+	failed = run_in(folder, synthetic);
 	begin = gt_clock_monotonic();
-	failed = failed || run_command("cd '%s' && '" GPUTAP "' export --format html -o page.html "
-				       "run.gtap 2>/dev/null",
-				       folder, steps);
+	failed = failed || run_in(folder, "'" GPUTAP "' export --format html -o page.html run.gtap "
+					  "2>/dev/null");
 	printf("html_export %.3f s\n", (double)(gt_clock_monotonic() - begin) / 1e9);
 	snprintf(page, sizeof(page), "%s/page.html", folder);
 	if (!failed && !stat(page, &status))
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 	failed = failed || measure_page(folder);
 	if (failed)
 		fprintf(stderr, "html: the page cannot be made or shown\n");
-	run_command("rm -r '%s'", folder, 0);
+	run_in(folder, "rm -f run.gtap page.html");
+	rmdir(folder);
 	return failed;
 }
