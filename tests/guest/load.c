@@ -109,12 +109,14 @@ static bool load_object(const char *path)
 	struct bpf_program *program;
 	bool loads;
 
-	bpf_object__for_each_program (program, object)
+	bpf_object__for_each_program (program, object) {
 		bpf_program__set_autoload(program, true);
+	}
 	loads = !bpf_object__load(object);
 	if (loads) {
-		bpf_object__for_each_program (program, object)
+		bpf_object__for_each_program (program, object) {
 			print_result(name, program, 0, "");
+		}
 	}
 	bpf_object__close(object);
 	return loads;
