@@ -108,6 +108,7 @@ extern const struct gt_cli_command gt_command_record;
 extern const struct gt_cli_command gt_command_info;
 extern const struct gt_cli_command gt_command_top;
 extern const struct gt_cli_command gt_command_export;
+extern const struct gt_cli_command gt_command_merge;
 extern const struct gt_cli_command gt_command_diff;
 extern const struct gt_cli_command gt_command_verify;
 extern const struct gt_cli_command gt_command_compile;

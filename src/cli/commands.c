@@ -20,6 +20,7 @@ static const struct gt_cli_command *const commands[] = {
 	&gt_command_diff,
 	&gt_command_top,
 	&gt_command_export,
+	&gt_command_merge,
 	&gt_command_verify,
 	&gt_command_compile,
 	&gt_command_exec,
