@@ -138,6 +138,8 @@ static __always_inline void note_waker(struct task_struct *task, bool interrupte
 	}
 	wait->waker_process = id_in_our_namespace(BPF_CORE_READ(current, group_leader));
 	wait->waker_thread = id_in_our_namespace(current);
+	/* An earlier waker's name may be longer. */
+	__builtin_memset(wait->waker, 0, GT_NAME_SIZE);
 	bpf_probe_read_kernel_str(wait->waker, GT_NAME_SIZE, &current->comm);
 }
 
