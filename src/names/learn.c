@@ -29,6 +29,29 @@ int gt_names_replace(struct gt_hash *map, const void *key, size_t length, void *
 	return error;
 }
 
+/*
+ * The same for names of functions and kernels, whose texts stand at an offset. Analyses refer to
+ * them: the earlier one lives as long as the names.
+ */
+static int rename_in(struct gt_names *names, struct gt_hash *map, const void *key, size_t length,
+		     void *name, size_t text)
+{
+	void *before = gt_hash_get(map, key, length);
+
+	if (!name)
+		return -ENOMEM;
+	if (before && !strcmp((char *)before + text, (char *)name + text)) {
+		free(name);
+		return 0;
+	}
+	if (before && gt_vec_push(&names->retired, before)) {
+		free(name);
+		return -ENOMEM;
+	}
+	gt_hash_remove(map, key, length);
+	return gt_names_replace(map, key, length, name);
+}
+
 static int learn(struct gt_hash *map, __u64 number, const struct gt_event *event,
 		 struct known_name **ret_name)
 {
@@ -195,7 +218,8 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	if (!text)
 		return 0;
 	key = (struct names_key){event->head.process, naming.handle};
-	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)));
+	return rename_in(names, names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)),
+			 offsetof(struct known_name, text));
 }
 
 /* A handle that a process had before it was traced. */
@@ -205,7 +229,8 @@ static int learn_handle(struct gt_names *names, const struct gt_event *event)
 	size_t length;
 	const char *name = gt_event_text(event, &length);
 
-	return gt_names_replace(names->kernels, &key, sizeof(key), gt_name_new(name, length));
+	return rename_in(names, names->kernels, &key, sizeof(key), gt_name_new(name, length),
+			 offsetof(struct known_name, text));
 }
 
 /* The first one of an address stays: others may refer to its texts. */
@@ -241,7 +266,8 @@ static int learn_function(struct gt_names *names, const struct gt_event *event)
 			gt_api_lay_out(gt_api_function((unsigned)row), GT_MACHINE_HERE,
 				       &name->layout);
 	}
-	return gt_names_replace(names->functions, &number, sizeof(number), name);
+	return rename_in(names, names->functions, &number, sizeof(number), name,
+			 offsetof(struct function_name, text));
 }
 
 int gt_names_take(struct gt_names *names, const struct gt_event *event)

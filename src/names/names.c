@@ -56,6 +56,9 @@ void gt_names_free(struct gt_names *names)
 	gt_known_totals_free(&names->totals);
 	gt_machines_free(&names->machines);
 	gt_hash_free_with(names->functions, free);
+	gt_vec_each (name, &names->retired)
+		free(*name);
+	gt_vec_free(&names->retired);
 	gt_hash_free_with(names->libraries, free);
 	gt_hash_free_with(names->commands, free);
 	gt_hash_free_with(names->cgroups, free);

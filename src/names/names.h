@@ -35,7 +35,7 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event);
 
 /* The name of a process at this point of the stream; "?" if it is unknown. */
 const char *gt_names_process(const struct gt_names *names, __u32 process);
-/* The name of a function; "?" if it is unknown. */
+/* The name of a function; "?" if it is unknown. It lives as the names. */
 const char *gt_names_function(const struct gt_names *names, __u32 function);
 /* Its row in this gputap's tables: found by its name, since the numbers may be another
  * version's; NULL if there is none. */
@@ -43,7 +43,7 @@ const struct gt_api_function *gt_names_api(const struct gt_names *names, __u32 f
 /*
  * The mangled name of the kernel of a handle (or host function) in a process, from registrations
  * and look-ups in the process itself or in an ancestor, else from the symbol of the host function.
- * NULL: unknown.
+ * NULL: unknown. It lives as the names.
  */
 const char *gt_names_kernel(const struct gt_names *names, __u32 process, __u64 handle);
 /* Decodes a call of a traced function, with the strings that are known of it. */

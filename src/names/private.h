@@ -96,6 +96,7 @@ struct gt_names {
 	struct gt_hash *functions;             /* number -> struct function_name */
 	struct gt_hash *commands;              /* process -> struct known_name */
 	struct gt_hash *cgroups;               /* process -> struct known_cgroup */
+	GT_VEC(void *) retired;                /* earlier names of functions and kernels */
 	struct gt_devices *devices;
 	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
 	struct gt_hash *registers; /* mangled name of a kernel -> struct known_registers */

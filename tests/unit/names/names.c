@@ -109,15 +109,20 @@ TEST("a call has the context and the device of the events with their numbers")
 	CHECK_STR(device.uuid, "");
 }
 
+static void take_handle(struct gt_names *names, __u32 process, __u64 handle, const char *name)
+{
+	struct gt_event_kernel *event = (void *)gt_event_new(GT_EVENT_kernel, name, strlen(name));
+
+	event->head.process = process;
+	event->handle = handle;
+	take(names, &event->head);
+}
+
 TEST("a handle that a process had before names the kernel of its event")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
-	struct gt_event_kernel *event =
-		(void *)gt_event_new(GT_EVENT_kernel, "_Z4fillPfi", strlen("_Z4fillPfi"));
 
-	event->head.process = 7;
-	event->handle = 0x5600;
-	take(names, &event->head);
+	take_handle(names, 7, 0x5600, "_Z4fillPfi");
 	CHECK_STR(gt_names_kernel(names, 7, 0x5600), "_Z4fillPfi");
 	CHECK(gt_names_kernel(names, 8, 0x5600) == NULL);
 	CHECK(gt_names_kernel(names, 7, 0x5608) == NULL);
@@ -178,6 +183,25 @@ TEST("a function is found by its name, whatever its number was when it was recor
 	take_function(names, 4000000, "cudaMalloc");
 	CHECK_STR(gt_names_function(names, 4000000), "cudaMalloc");
 	CHECK(gt_names_api(names, 4000000) == gt_api_function((unsigned)gt_api_find("cudaMalloc")));
+}
+
+TEST("names of functions and kernels stay valid when their numbers mean others")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	const char *function, *kernel;
+
+	take_function(names, 3, "cudaMalloc");
+	function = gt_names_function(names, 3);
+	take_function(names, 3, "cudaMalloc");
+	CHECK(gt_names_function(names, 3) == function);
+	take_function(names, 3, "cudaFree");
+	CHECK_STR(gt_names_function(names, 3), "cudaFree");
+	CHECK_STR(function, "cudaMalloc");
+	take_handle(names, 7, 0xaaa, "first");
+	kernel = gt_names_kernel(names, 7, 0xaaa);
+	take_handle(names, 7, 0xaaa, "second");
+	CHECK_STR(gt_names_kernel(names, 7, 0xaaa), "second");
+	CHECK_STR(kernel, "first");
 }
 
 TEST("a function that the tables do not have keeps its name, without arguments")
