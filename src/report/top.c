@@ -359,10 +359,9 @@ int gt_top_put_table(struct gt_strbuf *text, const struct gt_top *top, const str
 static uint64_t lost_events(const struct gt_names *names)
 {
 	const struct gt_event_account *account = gt_names_account(names);
-	uint64_t lost = account ? account->lost + account->others_lost : 0;
 
 	/* What layer sources lost is among others_lost. */
-	return lost;
+	return account ? account->lost + account->others_lost : 0;
 }
 
 static void put_known_percent(struct gt_strbuf *text, uint32_t percent)

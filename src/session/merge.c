@@ -235,6 +235,16 @@ static const struct merge_input *find_axis(const struct merge *merge)
 	return axis;
 }
 
+/* All files of a machine are shifted alike: by the first one that has a clock. */
+static uint64_t wall_of_machine(const struct merge *merge, const struct merge_input *input)
+{
+	const struct merge_input *other = merge->inputs;
+
+	while (other < input && (!other->file->has_clock || !same_boot(other, input)))
+		other++;
+	return other->first_wall;
+}
+
 static int set_offsets(struct merge *merge, struct gt_diag *diag)
 {
 	const struct merge_input *axis = find_axis(merge);
@@ -248,9 +258,7 @@ static int set_offsets(struct merge *merge, struct gt_diag *diag)
 			return gt_diag(diag, -EINVAL, "merge", input->file->path,
 				       "it does not relate its clock to others; give --offset "
 				       "FILE=TIME");
-		/* All files of a machine are shifted alike. */
-		input->file->offset =
-			(int64_t)(first_of_machine(merge, input)->first_wall - axis->first_wall);
+		input->file->offset = (int64_t)(wall_of_machine(merge, input) - axis->first_wall);
 	}
 	return 0;
 }
@@ -311,6 +319,12 @@ static int take_library(struct merge *merge, struct merge_input *input, bool *re
 			   library->number, &library->head, &library->number, ret_write);
 }
 
+static bool same_source(const struct gt_event_totals *one, const struct gt_event_totals *other)
+{
+	return one->head.size == other->head.size &&
+	       !memcmp(one->source, other->source, gt_event_tail_size(&one->head));
+}
+
 /* Add a file's totals of a source to those of the others. A file's last ones count. */
 static int take_totals(struct merge *merge, const struct merge_input *input, bool *ret_write)
 {
@@ -324,9 +338,7 @@ static int take_totals(struct merge *merge, const struct merge_input *input, boo
 	/* Until the end, the header says whose they are. */
 	copy->head.process = (uint32_t)(input - merge->inputs);
 	gt_vec_each (other, &merge->totals) {
-		if ((*other)->head.process == copy->head.process &&
-		    (*other)->head.size == copy->head.size &&
-		    !memcmp((*other)->source, copy->source, gt_event_tail_size(&copy->head))) {
+		if ((*other)->head.process == copy->head.process && same_source(*other, copy)) {
 			free(*other);
 			*other = copy;
 			return 0;
@@ -451,12 +463,6 @@ static void add_totals(struct gt_event_totals *sum, const struct gt_event_totals
 	sum->unsampled += more->unsampled;
 	sum->evicted += more->evicted;
 	sum->unattributed += more->unattributed;
-}
-
-static bool same_source(const struct gt_event_totals *one, const struct gt_event_totals *other)
-{
-	return one->head.size == other->head.size &&
-	       !memcmp(one->source, other->source, gt_event_tail_size(&one->head));
 }
 
 /* Those of each source together, with the first of them. */
