@@ -36,7 +36,8 @@ static const char *const targets[] = {
 };
 
 static const struct gt_option option_table[] = {
-	{0, "target", "TARGET", "translate to TARGET: ptx", GT_OPTION_CHOICE, AT(target), targets},
+	{0, "target", "TARGET", "translate to TARGET: ptx or spirv", GT_OPTION_CHOICE, AT(target),
+	 targets},
 	{'o', "output", "FILE", "write to FILE ('-': stdout)", GT_OPTION_STRING, AT(output), NULL},
 	{0, "sm", "N", "minimum compute capability: 90 is 9.0, 90a is 9.0 only (60)",
 	 GT_OPTION_STRING, AT(sm), NULL},
@@ -56,6 +57,7 @@ static const struct gt_option option_table[] = {
 
 static const char *const examples[] = {
 	"gputap compile --target ptx probe.bpf.o -o probe.ptx",
+	"gputap compile --target spirv probe.bpf.o -o probe.spv  # for OpenCL; check: spirv-val",
 	"gputap compile --sm 90 --prog count probe.bpf.o -o -   # one program, to standard output",
 	NULL,
 };
@@ -217,6 +219,9 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 					  given.output);
 	if (!given.output)
 		return gt_cli_usage_error(self, "-o FILE is needed ('-': standard output)");
+	if (strcmp(targets[given.target], "ptx") && (given.sm || given.version))
+		return gt_cli_usage_error(self, "--%s needs --target ptx",
+					  given.sm ? "sm" : "ptx-version");
 	if (read_sm(given.sm, &target))
 		return gt_cli_usage_error(self, "invalid value '%s' for --sm (such as 90 or 90a)",
 					  given.sm);
@@ -240,12 +245,13 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 
 const struct gt_cli_command gt_command_compile = {
 	.name = "compile",
-	.summary = "Translate the GPU programs of an eBPF object to PTX",
+	.summary = "Translate the GPU programs of an eBPF object to PTX or SPIR-V",
 	.usage = "[options] FILE -o FILE",
 	.description =
 		"Verifies the GPU programs of an object made by 'clang -target bpf' and translates "
 		"each to a kernel, gputap_<name>, which runs it once per thread, warp or block. "
-		"The output is for reading, measuring and assembling with ptxas. The kernel's "
+		"The output is for reading, measuring and assembling with ptxas, or, with --target "
+		"spirv, for OpenCL devices. The kernel's "
 		"parameters are the memory of a program of gpu/run, the size of that memory, the "
 		"address for the results and, for programs with a context, its bytes. Nothing is "
 		"written unless all programs are safe; --prog selects one. Exit status 1: a "

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "spirv/builder.h"
+
 static const struct gt_code_target *const targets[] = {
 #define TARGET(name) &gt_target_##name,
 #include "gpubpf/targets.def"
@@ -25,4 +27,8 @@ void gt_translation_clear(struct gt_translation *translation)
 	for (size_t i = 0; i < translation->declared.count; i++)
 		free(translation->declared.items[i]);
 	gt_vec_free(&translation->declared);
+	if (translation->spirv)
+		gt_spirv_clear(translation->spirv);
+	free(translation->spirv);
+	translation->spirv = NULL;
 }

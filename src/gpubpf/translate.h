@@ -53,6 +53,12 @@
  *where the program uses maps of the host. Word 1 is 1. `pid_tgid` is one word, for helper 14:
  *process id << 32 | thread id.
  *
+ * The TARGET spirv has the form "kernel" alone. The kernel's parameters are `memory` and `results`
+ * (pointers in CrossWorkgroup), and `context` is a pointer to 512 bytes there. Words of the symbols
+ * are constants if `symbols` has their values; else specialization constants of 64 bits whose
+ * SpecId is 2 n + word for map n, and GT_SPEC_OUTPUT, GT_SPEC_CALLS (+ word) and GT_SPEC_PID_TGID.
+ * Lanes are the numbers of work-items in their work-group modulo 32.
+ *
  * All words are little-endian.
  */
 #pragma once
@@ -64,7 +70,14 @@
 #include "gpubpf/program.h"
 #include "gpubpf/verify/verify.h"
 
+struct gt_spirv_builder;
+
 enum {
+	/* The target spirv: the specialization constants that follow those of maps. */
+	GT_SPEC_OUTPUT = 0x10000,
+	GT_SPEC_CALLS = 0x10002,
+	GT_SPEC_PID_TGID = 0x10004,
+
 	GT_MAX_PREFIX = 24,           /* characters of a prefix */
 	GT_OUTPUT_BYTES = 1 << 20,    /* of the output ring by default */
 	GT_MAX_TRANSLATED = 32 << 20, /* bytes of text by default */
@@ -92,6 +105,7 @@ struct gt_translate_options {
 	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a power of two */
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
+	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
 	bool stack_outside;    /* "splice": the stack is declared around the body */
 	const struct gt_symbol_values *symbols; /* NULL: zeros */
 };
@@ -128,10 +142,11 @@ struct gt_translate_job {
 
 /* The code of the jobs of a module. Initialise with zeros. */
 struct gt_translation {
-	struct gt_strbuf declarations; /* symbols and functions that bodies use */
-	struct gt_strbuf text;         /* kernels or bodies */
-	GT_VEC(char *) declared;       /* names that are in declarations */
-	uint32_t stack_bytes;          /* of the last job, in memory */
+	struct gt_strbuf declarations;  /* symbols and functions that bodies use */
+	struct gt_strbuf text;          /* kernels or bodies */
+	GT_VEC(char *) declared;        /* names that are in declarations */
+	uint32_t stack_bytes;           /* of the last job, in memory */
+	struct gt_spirv_builder *spirv; /* of the target spirv */
 };
 void gt_translation_clear(struct gt_translation *translation);
 

@@ -189,6 +189,19 @@ static int bind_map(struct gt_instance *instance, struct gt_module *module, cons
 		     : write_address(instance, symbol, address, instance->copies[number], diag);
 }
 
+static int open_output(struct gt_instance *instance, struct gt_diag *diag)
+{
+	int error;
+
+	if (instance->output)
+		return 0;
+	error = gt_shared_add(instance->shared, gt_bpf_map_bytes(&output_map, 1), &instance->output,
+			      diag);
+	if (!error)
+		gt_bpf_map_initialise(&output_map, 1, instance->output->memory);
+	return error;
+}
+
 static int bind_output(struct gt_instance *instance, struct gt_module *module, const char *prefix,
 		       struct gt_diag *diag)
 {
@@ -197,14 +210,9 @@ static int bind_output(struct gt_instance *instance, struct gt_module *module, c
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	if (!instance->output) {
-		error = gt_shared_add(instance->shared, gt_bpf_map_bytes(&output_map, 1),
-				      &instance->output, diag);
-		if (error)
-			return error;
-		gt_bpf_map_initialise(&output_map, 1, instance->output->memory);
-	}
-	error = gt_shared_address(instance->output, instance->device, &address, diag);
+	error = open_output(instance, diag);
+	if (!error)
+		error = gt_shared_address(instance->output, instance->device, &address, diag);
 	return error ? error : write_address(instance, symbol, address, 1, diag);
 }
 
@@ -262,6 +270,43 @@ int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, con
 	if (!error)
 		error = bind_thread(instance, module, prefix, pid_tgid, diag);
 	return error;
+}
+
+/* ---- in this process ------------------------------------------------------------------- */
+
+static bool has_maps_of_host(const struct gt_instance *instance)
+{
+	for (uint32_t i = 0; i < map_count(instance); i++)
+		if (!instance->object->maps[i].host_only &&
+		    gt_bpf_map_is_on_host(&instance->object->maps[i]))
+			return true;
+	return false;
+}
+
+int gt_instance_symbols(struct gt_instance *instance, struct gt_symbol_values *symbols,
+			uint64_t (**ret_maps)[2], struct gt_diag *diag)
+{
+	uint64_t(*maps)[2] = calloc(map_count(instance) + 1u, sizeof(*maps));
+	int error;
+
+	*ret_maps = maps;
+	if (!maps)
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	for (uint32_t i = 0; i < map_count(instance); i++) {
+		maps[i][0] = (uintptr_t)instance->memory[i];
+		maps[i][1] = instance->copies[i];
+	}
+	symbols->maps = (const uint64_t(*)[2])maps;
+	error = open_output(instance, diag);
+	if (!error && has_maps_of_host(instance) && !instance->call_area)
+		error = open_calls(instance, diag);
+	if (error)
+		return error;
+	symbols->output[0] = (uintptr_t)instance->output->memory;
+	symbols->output[1] = 1;
+	symbols->calls[0] = instance->call_area ? (uintptr_t)instance->call_area->memory : 0;
+	symbols->calls[1] = 1;
+	return 0;
 }
 
 /* ---- reading back ---------------------------------------------------------------------- */

@@ -53,6 +53,16 @@ GT_DEFINE_AUTO(instance, struct gt_instance, gt_instance_close)
 int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, const char *prefix,
 		     uint64_t pid_tgid, struct gt_diag *diag);
 
+struct gt_symbol_values;
+
+/*
+ * The values of all symbols for code that accesses the memory of this process: an instance without
+ * a device. *ret_maps, which the caller frees, has those of the maps; symbols->maps points to it.
+ * 0 or -ENOMEM.
+ */
+int gt_instance_symbols(struct gt_instance *instance, struct gt_symbol_values *symbols,
+			uint64_t (**ret_maps)[2], struct gt_diag *diag);
+
 /* Copies the maps in device memory to the host; waits for running kernels. */
 int gt_instance_fetch(struct gt_instance *instance, struct gt_diag *diag);
 

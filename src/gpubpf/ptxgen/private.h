@@ -65,6 +65,7 @@ struct gt_ptxgen {
 	size_t text_limit; /* bytes */
 	struct gt_translation *translation;
 	bool generic;
+	bool without_lanes; /* threads of a warp do not act together (select.h) */
 	enum gt_ptxgen_lanes lanes;
 	bool by_leader;        /* GT_PTXGEN_ALL: the leader alone executes the code being emitted */
 	bool reads_first;      /* the leader must be found by its number */

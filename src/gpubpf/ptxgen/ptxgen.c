@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpubpf/ptxgen/private.h"
+#include "gpubpf/ptxgen/select.h"
 
 /* ---- options ---- */
 
@@ -391,6 +392,54 @@ static int finish(const struct gt_translate_options *options,
 	gt_strbuf_putc(module, '\n');
 	gt_strbuf_add(module, translation->text.data, translation->text.length);
 	return module->failed ? gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory") : 0;
+}
+
+/* ---- for other targets ---- */
+
+int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt_bpf_object *object,
+		     const struct gt_translate_job *job, struct gt_ptxgen_selection *selection,
+		     struct gt_diag *diag)
+{
+	struct gt_translate_options own = *options;
+	struct gt_translate_job with_mask = *job;
+	const struct gt_site_value mask = {
+		.source = GT_SOURCE_MASK, .bits = 32, .operand = GT_PTXGEN_WARP_MASK};
+	struct gt_translation unused = {0};
+	struct gt_ptxgen gen = {
+		.options = &own,
+		.object = object,
+		.job = &with_mask,
+		.facts = job->facts,
+		.translation = &unused,
+		.map = -1,
+		.without_lanes = true,
+		.diag = diag,
+	};
+	int error;
+
+	own.sm = 70;
+	own.sm_suffix = 0;
+	own.version = 62;
+	own.symbols_global = false;
+	if (job->section && job->section->level == GT_LEVEL_WARP) {
+		with_mask.values = &mask;
+		with_mask.value_count = 1;
+	}
+	error = read_options(&gen);
+	if (!error)
+		error = generate(&gen);
+	selection->list = gen.list;
+	selection->stack_bytes = gen.stack_bytes;
+	selection->copy_bytes = gen.copy_bytes;
+	gen.list = (struct gt_ptxgen_list){0};
+	free_tables(&gen);
+	gt_translation_clear(&unused);
+	return error;
+}
+
+void gt_ptxgen_selection_clear(struct gt_ptxgen_selection *selection)
+{
+	gt_ptxgen_list_free(&selection->list);
 }
 
 const struct gt_code_target gt_target_ptx = {

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The function of a program: parameters, variables, blocks, the store of its result. */
+#include <ctype.h>
+#include <errno.h>
+#include <spirv/unified1/spirv.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpubpf/spirvgen/private.h"
+
+int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...)
+{
+	char place[32], text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	snprintf(place, sizeof(place), "insn %u", gen->row ? gen->row->insn : 0);
+	if (gen->error)
+		return error;
+	gen->error = error;
+	return gt_diag(gen->diag, error, "translate", place, "%s", text);
+}
+
+uint32_t gt_spirvgen_add(struct gt_spirvgen *gen, unsigned opcode, uint32_t type,
+			 const uint32_t *operands, size_t count)
+{
+	uint32_t words[12] = {type, gt_spirv_id(gen->builder)};
+
+	memcpy(words + 2, operands, count * sizeof(*words));
+	gt_spirv_add(&gen->code, opcode, words, count + 2);
+	return words[1];
+}
+
+/* ---- blocks ---- */
+
+void gt_spirvgen_begin_block(struct gt_spirvgen *gen, uint32_t label)
+{
+	size_t begin;
+
+	if (gen->is_open)
+		gt_spirvgen_branch(gen, label);
+	begin = gen->code.words.count;
+	gt_spirv_emit(&gen->code, SpvOpLabel, label);
+	if (gt_vec_push(&gen->blocks, (struct gt_spirvgen_block){.label = label, .begin = begin}))
+		gen->code.failed = true;
+	gen->is_open = true;
+}
+
+static void end_block(struct gt_spirvgen *gen, const uint32_t *successors, unsigned count)
+{
+	struct gt_spirvgen_block *block;
+
+	gen->is_open = false;
+	if (gen->code.failed || !gen->blocks.count)
+		return;
+	block = &gen->blocks.items[gen->blocks.count - 1];
+	block->end = gen->code.words.count;
+	block->successor_count = count;
+	for (unsigned i = 0; i < count; i++)
+		block->successors[i] = successors[i];
+}
+
+void gt_spirvgen_branch(struct gt_spirvgen *gen, uint32_t label)
+{
+	gt_spirv_emit(&gen->code, SpvOpBranch, label);
+	end_block(gen, &label, 1);
+}
+
+void gt_spirvgen_branch_if(struct gt_spirvgen *gen, uint32_t condition, uint32_t holds,
+			   uint32_t else_label)
+{
+	const uint32_t successors[2] = {holds, else_label};
+
+	gt_spirv_emit(&gen->code, SpvOpBranchConditional, condition, holds, else_label);
+	end_block(gen, successors, 2);
+}
+
+void gt_spirvgen_return(struct gt_spirvgen *gen)
+{
+	gt_spirv_emit(&gen->code, SpvOpReturn);
+	end_block(gen, NULL, 0);
+}
+
+/* The id that a table has for a value of the list; a fresh one the first time. */
+static uint32_t id_of_value(struct gt_spirvgen *gen, struct gt_hash *table,
+			    struct gt_ptxgen_value value, bool *ret_is_new)
+{
+	uint64_t key[2] = {value.class, value.id};
+	uint32_t id = (uint32_t)(uintptr_t)gt_hash_get(table, key, sizeof(key));
+
+	*ret_is_new = !id;
+	if (id)
+		return id;
+	id = gt_spirv_id(gen->builder);
+	if (gt_hash_set(table, key, sizeof(key), (void *)(uintptr_t)id))
+		gen->code.failed = true;
+	return id;
+}
+
+uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label)
+{
+	bool is_new;
+
+	return id_of_value(gen, gen->labels, label, &is_new);
+}
+
+/* ---- registers ---- */
+
+static const unsigned register_bits[GT_PTXGEN_REGISTER_CLASSES] = {
+	[GT_PTXGEN_B64] = 64,
+	[GT_PTXGEN_B32] = 32,
+	[GT_PTXGEN_B16] = 16,
+	[GT_PTXGEN_PREDICATE] = 1,
+};
+
+static uint32_t type_of_class(struct gt_spirvgen *gen, enum gt_ptxgen_class class)
+{
+	return class == GT_PTXGEN_PREDICATE ? gt_spirv_type_bool(gen->builder)
+					    : gt_spirvgen_int(gen, register_bits[class]);
+}
+
+static uint32_t add_variable(struct gt_spirvgen *gen, uint32_t id, uint32_t type)
+{
+	uint32_t pointer = gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction, type);
+
+	gt_spirv_emit(&gen->variables, SpvOpVariable, pointer, id, SpvStorageClassFunction);
+	return id;
+}
+
+static uint32_t variable_of(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+{
+	bool is_new;
+	uint32_t id = id_of_value(gen, gen->registers, value, &is_new);
+
+	return is_new ? add_variable(gen, id, type_of_class(gen, value.class)) : id;
+}
+
+uint32_t gt_spirvgen_convert(struct gt_spirvgen *gen, uint32_t id, unsigned from, unsigned to,
+			     bool is_signed)
+{
+	if (from == to)
+		return id;
+	return gt_spirvgen_emit(gen, is_signed && to > from ? SpvOpSConvert : SpvOpUConvert,
+				gt_spirvgen_int(gen, to), id);
+}
+
+uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value, unsigned bits)
+{
+	uint32_t id;
+
+	switch (value.class) {
+	case GT_PTXGEN_B64:
+	case GT_PTXGEN_B32:
+	case GT_PTXGEN_B16:
+		id = gt_spirvgen_emit(gen, SpvOpLoad, type_of_class(gen, value.class),
+				      variable_of(gen, value));
+		return gt_spirvgen_convert(gen, id, register_bits[value.class], bits, false);
+	case GT_PTXGEN_SIGNED:
+	case GT_PTXGEN_UNSIGNED:
+	case GT_PTXGEN_HEX:
+		return gt_spirvgen_constant(gen, bits, value.id);
+	case GT_PTXGEN_TEXT:
+		id = gt_spirvgen_special(gen, (const char *)(uintptr_t)value.id);
+		return gt_spirvgen_convert(gen, id, 32, bits, false);
+	case GT_PTXGEN_SYMBOL:
+		return gt_spirvgen_constant(
+			gen, bits,
+			gt_spirvgen_symbol_address(gen, (const char *)(uintptr_t)value.id));
+	default:
+		gt_spirvgen_fail(gen, -EINVAL, "an operand has no value in SPIR-V");
+		return gt_spirvgen_constant(gen, bits, 0);
+	}
+}
+
+uint32_t gt_spirvgen_read_predicate(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+{
+	if (value.class != GT_PTXGEN_PREDICATE)
+		return gt_spirv_bool(gen->builder, value.id != 0);
+	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirv_type_bool(gen->builder),
+				variable_of(gen, value));
+}
+
+void gt_spirvgen_write(struct gt_spirvgen *gen, struct gt_ptxgen_value target, uint32_t id,
+		       unsigned bits, bool is_signed)
+{
+	if (target.class != GT_PTXGEN_PREDICATE)
+		id = gt_spirvgen_convert(gen, id, bits, register_bits[target.class], is_signed);
+	gt_spirv_emit(&gen->code, SpvOpStore, variable_of(gen, target), id);
+}
+
+/* ---- rows ---- */
+
+/* Lower an instruction that is executed where a predicate holds. */
+static void lower_guarded(struct gt_spirvgen *gen)
+{
+	uint32_t holds = gt_spirv_id(gen->builder), done = gt_spirv_id(gen->builder);
+	uint32_t condition = gt_spirvgen_read_predicate(gen, gen->row->guard.predicate);
+	bool is_branch = !strcmp(gen->row->opcode.name, "bra");
+
+	if (is_branch)
+		holds = gt_spirvgen_label(gen, gen->row->operands[0].value);
+	gt_spirvgen_branch_if(gen, condition, gen->row->guard.holds ? holds : done,
+			      gen->row->guard.holds ? done : holds);
+	if (!is_branch) {
+		gt_spirvgen_begin_block(gen, holds);
+		gt_spirvgen_lower(gen);
+	}
+	gt_spirvgen_begin_block(gen, done);
+}
+
+static void lower_row(struct gt_spirvgen *gen)
+{
+	if (gen->row->kind == GT_PTXGEN_LABEL_ROW)
+		gt_spirvgen_begin_block(gen, gt_spirvgen_label(gen, gen->row->operands[0].value));
+	/* Code after a branch, up to the next label, is never executed. */
+	else if (gen->row->kind != GT_PTXGEN_INSTRUCTION || !gen->is_open)
+		return;
+	else if (gen->row->guard.predicate.class == GT_PTXGEN_PREDICATE)
+		lower_guarded(gen);
+	else if (!strcmp(gen->row->opcode.name, "bra"))
+		gt_spirvgen_branch(gen, gt_spirvgen_label(gen, gen->row->operands[0].value));
+	else
+		gt_spirvgen_lower(gen);
+}
+
+/* ---- the result ---- */
+
+static enum gt_level level_of(const struct gt_spirvgen *gen)
+{
+	return gen->job->section ? gen->job->section->level : GT_LEVEL_THREAD;
+}
+
+static uint32_t emit_64(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
+{
+	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 64), left, right);
+}
+
+static uint32_t emit_block_index(struct gt_spirvgen *gen)
+{
+	uint32_t index = gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupId, 2);
+
+	for (unsigned i = 2; i-- > 0;) {
+		index = emit_64(gen, SpvOpIMul, index,
+				gt_spirvgen_builtin(gen, SpvBuiltInNumWorkgroups, i));
+		index = emit_64(gen, SpvOpIAdd, index,
+				gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupId, i));
+	}
+	return index;
+}
+
+/* The index of the execution's result (translate.h). */
+static uint32_t emit_result_index(struct gt_spirvgen *gen)
+{
+	uint32_t block = emit_block_index(gen), each, index;
+
+	if (level_of(gen) == GT_LEVEL_BLOCK)
+		return block;
+	each = gt_spirvgen_local_size(gen);
+	index = gt_spirvgen_local_index(gen);
+	if (level_of(gen) == GT_LEVEL_WARP) {
+		uint32_t shift = gt_spirvgen_constant(gen, 64, 5);
+
+		each = emit_64(gen, SpvOpIAdd, each, gt_spirvgen_constant(gen, 64, 31));
+		each = emit_64(gen, SpvOpShiftRightLogical, each, shift);
+		index = emit_64(gen, SpvOpShiftRightLogical, index, shift);
+	}
+	return emit_64(gen, SpvOpIAdd, emit_64(gen, SpvOpIMul, block, each), index);
+}
+
+static void emit_result_store(struct gt_spirvgen *gen)
+{
+	uint32_t store = gt_spirv_id(gen->builder), done = gt_spirv_id(gen->builder), pointer;
+	uint32_t type = gt_spirv_type_pointer(gen->builder, SpvStorageClassCrossWorkgroup,
+					      gt_spirvgen_int(gen, 64));
+	struct gt_ptxgen_value result = {GT_PTXGEN_B64, gt_ptxgen_id(GT_PTXGEN_ARGUMENT, 0, 0)};
+	struct gt_ptxgen_value leader = {GT_PTXGEN_PREDICATE,
+					 gt_ptxgen_id(GT_PTXGEN_IS_LEADER, 0, 0)};
+
+	if (level_of(gen) == GT_LEVEL_THREAD)
+		gt_spirvgen_branch(gen, store);
+	else
+		gt_spirvgen_branch_if(gen, gt_spirvgen_read_predicate(gen, leader), store, done);
+	gt_spirvgen_begin_block(gen, store);
+	pointer = gt_spirvgen_emit(gen, SpvOpInBoundsPtrAccessChain, type, gen->results,
+				   emit_result_index(gen));
+	gt_spirv_emit(&gen->code, SpvOpStore, pointer, gt_spirvgen_read(gen, result, 64),
+		      SpvMemoryAccessAlignedMask, 8);
+	gt_spirvgen_begin_block(gen, done);
+	gt_spirvgen_return(gen);
+}
+
+/* ---- the function ---- */
+
+static bool has_context(const struct gt_spirvgen *gen)
+{
+	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
+}
+
+/* The block that all others follow: arguments in registers, the array of the stack. */
+static void emit_first_block(struct gt_spirvgen *gen)
+{
+	const struct gt_ptxgen_value r1 = {GT_PTXGEN_B64, gt_ptxgen_id(GT_PTXGEN_ARGUMENT, 0, 1)};
+	const struct gt_ptxgen_value r2 = {GT_PTXGEN_B64, gt_ptxgen_id(GT_PTXGEN_ARGUMENT, 0, 2)};
+	uint32_t bytes = gt_spirvgen_local_bytes(gen), array, memory;
+
+	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
+	if (bytes) {
+		array = add_variable(
+			gen, gt_spirv_id(gen->builder),
+			gt_spirv_type_array(gen->builder, gt_spirvgen_int(gen, 64), bytes / 8));
+		gen->local = gt_spirvgen_emit(gen, SpvOpBitcast,
+					      gt_spirv_type_pointer(gen->builder,
+								    SpvStorageClassFunction,
+								    gt_spirvgen_int(gen, 8)),
+					      array);
+	}
+	if (has_context(gen))
+		return;
+	memory = gen->job->memory_size ? gt_spirvgen_emit(gen, SpvOpConvertPtrToU,
+							  gt_spirvgen_int(gen, 64), gen->memory)
+				       : gt_spirvgen_constant(gen, 64, 0);
+	gt_spirvgen_write(gen, r1, memory, 64, false);
+	gt_spirvgen_write(gen, r2, gen->memory_size, 64, false);
+}
+
+static struct gt_spirvgen_block *find_block(struct gt_spirvgen *gen, struct gt_hash *by_label,
+					    uint32_t label)
+{
+	uintptr_t number = (uintptr_t)gt_hash_get_u64(by_label, label);
+
+	return number ? &gen->blocks.items[number - 1] : NULL;
+}
+
+/* The numbers of the blocks that are reached, in postorder. -ENOMEM or their number. */
+static long order_blocks(struct gt_spirvgen *gen, struct gt_hash *by_label, uint32_t *order)
+{
+	size_t count = gen->blocks.count, depth = 0;
+	gt_autofree uint32_t *stack = calloc(count + 1, sizeof(*stack));
+	gt_autofree uint8_t *next = calloc(count + 1, sizeof(*next));
+	long done = 0;
+
+	if (!stack || !next)
+		return -ENOMEM;
+	gen->blocks.items[0].is_visited = true;
+	for (depth = 1; depth;) {
+		uint32_t at = stack[depth - 1];
+		struct gt_spirvgen_block *block = &gen->blocks.items[at], *successor;
+
+		if (next[at] == block->successor_count) {
+			order[done++] = at;
+			depth--;
+			continue;
+		}
+		successor = find_block(gen, by_label, block->successors[next[at]++]);
+		if (successor && !successor->is_visited) {
+			successor->is_visited = true;
+			stack[depth++] = (uint32_t)(successor - gen->blocks.items);
+		}
+	}
+	return done;
+}
+
+/* Add the blocks to the functions of the module, the variables in the first one. */
+static int add_blocks(struct gt_spirvgen *gen)
+{
+	struct gt_spirv_words *functions = &gen->builder->functions;
+	gt_autofree uint32_t *order = calloc(gen->blocks.count + 1, sizeof(*order));
+	gt_auto(hash) struct gt_hash *by_label = gt_hash_new();
+	long count;
+
+	if (!order || !by_label)
+		return -ENOMEM;
+	for (size_t i = 0; i < gen->blocks.count; i++)
+		if (gt_hash_set_u64(by_label, gen->blocks.items[i].label,
+				    (void *)(uintptr_t)(i + 1)))
+			return -ENOMEM;
+	count = order_blocks(gen, by_label, order);
+	if (count < 0)
+		return (int)count;
+	for (long i = count; i-- > 0;) {
+		const struct gt_spirvgen_block *block = &gen->blocks.items[order[i]];
+		size_t label_words = 2;
+
+		gt_spirv_append(functions, &gen->code, block->begin, block->begin + label_words);
+		if (!order[i])
+			gt_spirv_append(functions, &gen->variables, 0, gen->variables.words.count);
+		gt_spirv_append(functions, &gen->code, block->begin + label_words, block->end);
+	}
+	return functions->failed ? -ENOMEM : 0;
+}
+
+static uint32_t byte_pointer(struct gt_spirvgen *gen)
+{
+	return gt_spirv_type_pointer(gen->builder, SpvStorageClassCrossWorkgroup,
+				     gt_spirvgen_int(gen, 8));
+}
+
+/* The head of the function: its type and parameters (translate.h). */
+static uint32_t add_head(struct gt_spirvgen *gen)
+{
+	struct gt_spirv_builder *builder = gen->builder;
+	uint32_t wide = gt_spirvgen_int(gen, 64), nothing = gt_spirv_type_void(builder);
+	uint32_t types[5] = {
+		nothing,
+		byte_pointer(gen),
+		wide,
+		gt_spirv_type_pointer(builder, SpvStorageClassCrossWorkgroup, wide),
+		byte_pointer(gen),
+	};
+	uint32_t *parameters[4] = {&gen->memory, &gen->memory_size, &gen->results, &gen->context};
+	unsigned count = has_context(gen) ? 4 : 3;
+	uint32_t type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, count + 1);
+	uint32_t function = gt_spirv_id(builder);
+
+	gt_spirv_emit(&builder->functions, SpvOpFunction, nothing, function,
+		      SpvFunctionControlMaskNone, type);
+	for (unsigned i = 0; i < count; i++) {
+		*parameters[i] = gt_spirv_id(builder);
+		gt_spirv_emit(&builder->functions, SpvOpFunctionParameter, types[i + 1],
+			      *parameters[i]);
+	}
+	return function;
+}
+
+/* The name of the kernel: that of the job, as translate.h says. */
+static void kernel_name(const struct gt_spirvgen *gen, struct gt_strbuf *ret_name)
+{
+	const char *name = gen->job->name ? gen->job->name : gen->job->program->name;
+
+	if (!name || !*name)
+		name = "program";
+	gt_strbuf_puts(ret_name, gen->options->prefix ? gen->options->prefix : "gputap_");
+	for (; *name; name++)
+		gt_strbuf_putc(ret_name, (char)(isalnum((unsigned char)*name) ? *name : '_'));
+}
+
+static void lower_rows(struct gt_spirvgen *gen)
+{
+	emit_first_block(gen);
+	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
+	gt_vec_each (row, &gen->selection->list.rows) {
+		gen->row = row;
+		lower_row(gen);
+	}
+	gen->row = NULL;
+	if (gen->is_open)
+		emit_result_store(gen);
+}
+
+int gt_spirvgen_function(struct gt_spirvgen *gen)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+	uint32_t function = add_head(gen);
+	int error;
+
+	lower_rows(gen);
+	if (!gen->error && (gen->code.failed || gen->variables.failed))
+		gen->error = gt_diag(gen->diag, -ENOMEM, "translate", NULL, "out of memory");
+	if (gen->error)
+		return gen->error;
+	error = add_blocks(gen);
+	gt_spirv_add(&gen->builder->functions, SpvOpFunctionEnd, NULL, 0);
+	kernel_name(gen, &name);
+	gt_spirv_add_entry_point(gen->builder, function, gt_strbuf_string(&name),
+				 gen->interface.items, gen->interface.count);
+	return error || name.failed
+		       ? gt_diag(gen->diag, -ENOMEM, "translate", NULL, "out of memory")
+		       : 0;
+}

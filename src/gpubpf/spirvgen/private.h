@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The generator of SPIR-V. It lowers the list of instructions that ptxgen selects (ptxgen/select.h)
+ * to a function of SPIR-V, row by row:
+ *
+ *	registers   variables of the storage class Function; the consumer's compiler makes values
+ *	labels      blocks; structured control flow is not required of kernels. Blocks are written
+ *	            in reverse postorder, so that each one follows those that dominate it
+ *	.global     pointers of CrossWorkgroup, made from the address
+ *	.local      one array of the storage class Function. Its "addresses" are numbers from
+ *	            GT_SPIRVGEN_LOCAL on, which no address in CrossWorkgroup reaches; where a
+ *	            pointer may be either (generic), a comparison selects the storage class
+ *	.const      the words of symbols: constants, or specialization constants
+ *
+ * Divisions never have a divisor of 0 or -1, for which a CPU would trap. Shifts are clamped as in
+ * PTX. A lane is a work-item's number in its work-group modulo 32; no instruction exchanges values
+ * between lanes.
+ */
+#pragma once
+
+#include "gpubpf/ptxgen/select.h"
+#include "gpubpf/translate.h"
+#include "spirv/builder.h"
+
+/* The address of the first byte of the array of the stack: above all user addresses of CPUs. */
+#define GT_SPIRVGEN_LOCAL UINT64_C(0x7f00000000000000)
+
+struct gt_spirvgen_block {
+	uint32_t label;
+	size_t begin, end; /* words of gen->code */
+	uint32_t successors[2];
+	unsigned successor_count;
+	bool is_visited;
+};
+
+struct gt_spirvgen {
+	struct gt_spirv_builder *builder;
+	const struct gt_translate_options *options;
+	const struct gt_bpf_object *object;
+	const struct gt_translate_job *job;
+	const struct gt_ptxgen_selection *selection;
+	const struct gt_ptxgen_row *row; /* that is lowered */
+	struct gt_hash *registers;       /* by value: ids of variables */
+	struct gt_hash *labels;          /* by value: ids of labels */
+	struct gt_spirv_words variables; /* of the function */
+	struct gt_spirv_words code;      /* of the blocks */
+	GT_VEC(struct gt_spirvgen_block) blocks;
+	GT_VEC(uint32_t) interface;                     /* the input variables that are used */
+	bool is_open;                                   /* the last block has no terminator yet */
+	uint32_t memory, memory_size, results, context; /* parameters; context may be 0 */
+	uint32_t local; /* pointer to the first byte of the array; 0: there is none */
+	int error;      /* the first one */
+	struct gt_diag *diag;
+};
+
+/* An error at the row that is lowered. Returns `error`. */
+int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...) gt_printf(3, 4);
+
+/* ---- function.c: blocks and registers ---- */
+
+/* A fresh id with the result of an instruction of `type`. */
+uint32_t gt_spirvgen_add(struct gt_spirvgen *gen, unsigned opcode, uint32_t type,
+			 const uint32_t *operands, size_t count);
+#define gt_spirvgen_emit(gen, opcode, type, ...)                                                   \
+	gt_spirvgen_add((gen), (opcode), (type), (const uint32_t[]){__VA_ARGS__},                  \
+			sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static inline uint32_t gt_spirvgen_int(struct gt_spirvgen *gen, unsigned bits)
+{
+	return gt_spirv_type_int(gen->builder, bits);
+}
+static inline uint32_t gt_spirvgen_constant(struct gt_spirvgen *gen, unsigned bits, uint64_t value)
+{
+	return gt_spirv_constant(gen->builder, bits, value);
+}
+
+/* Begin a block; one that is open branches to it. */
+void gt_spirvgen_begin_block(struct gt_spirvgen *gen, uint32_t label);
+void gt_spirvgen_branch(struct gt_spirvgen *gen, uint32_t label);
+void gt_spirvgen_branch_if(struct gt_spirvgen *gen, uint32_t condition, uint32_t holds,
+			   uint32_t else_label);
+void gt_spirvgen_return(struct gt_spirvgen *gen);
+/* The id of a label of the list. */
+uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label);
+
+/* An integer with other bits: truncated, or extended with zeros or its sign. */
+uint32_t gt_spirvgen_convert(struct gt_spirvgen *gen, uint32_t id, unsigned from, unsigned to,
+			     bool is_signed);
+/* The value of an operand as an integer of `bits`, truncated or extended with zeros. */
+uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value, unsigned bits);
+/* The value of a predicate. */
+uint32_t gt_spirvgen_read_predicate(struct gt_spirvgen *gen, struct gt_ptxgen_value value);
+/* Set a register to an integer of `bits`; for a predicate, bits is 1 and the id is a bool. */
+void gt_spirvgen_write(struct gt_spirvgen *gen, struct gt_ptxgen_value target, uint32_t id,
+		       unsigned bits, bool is_signed);
+
+/* Generate the function and its entry point. 0 or -Exxx. */
+int gt_spirvgen_function(struct gt_spirvgen *gen);
+
+/* ---- special.c: special registers ---- */
+
+/* The value of a special register of PTX, of 32 bits. */
+uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name);
+/* One component of a built-in value, of 64 bits. */
+uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component);
+/* The number of the work-item in its work-group, and the size of that, of 64 bits. */
+uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen);
+uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen);
+
+/* ---- rows.c: instructions ---- */
+
+/* The type of an instruction: 'b', 'u' or 's' and the bits; pred has 1. */
+struct gt_spirvgen_type {
+	char letter;
+	unsigned bits;
+};
+
+/* Lower gen->row, an instruction. */
+void gt_spirvgen_lower(struct gt_spirvgen *gen);
+
+/* ---- memory.c ---- */
+
+void gt_spirvgen_load(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
+void gt_spirvgen_store(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
+/* atom and red: `opcode` is that of SPIR-V. */
+void gt_spirvgen_atomic(struct gt_spirvgen *gen, struct gt_spirvgen_type type, unsigned opcode);
+/* fence and membar: `system` is for all devices and the host. */
+void gt_spirvgen_fence(struct gt_spirvgen *gen, bool system);
+/* A condition: an address is one of the array of the stack. */
+uint32_t gt_spirvgen_is_local(struct gt_spirvgen *gen, uint32_t address);
+/* The address of a symbol: the array of the stack, or of copies. */
+uint64_t gt_spirvgen_symbol_address(const struct gt_spirvgen *gen, const char *name);
+/* The size of the array, in bytes. */
+uint32_t gt_spirvgen_local_bytes(const struct gt_spirvgen *gen);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Special registers of PTX from the built-in values of SPIR-V. */
+#include <errno.h>
+#include <spirv/unified1/spirv.h>
+#include <string.h>
+
+#include "gpubpf/spirvgen/private.h"
+
+/* Note an input variable that the kernel uses. */
+static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin)
+{
+	uint32_t variable = gt_spirv_builtin(gen->builder, builtin);
+
+	gt_vec_each (used, &gen->interface)
+		if (*used == variable)
+			return variable;
+	if (gt_vec_push(&gen->interface, variable))
+		gen->code.failed = true;
+	return variable;
+}
+
+uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component)
+{
+	uint32_t wide = gt_spirvgen_int(gen, 64);
+	uint32_t vector = gt_spirv_type_vector(gen->builder, wide, 3);
+	uint32_t whole = gt_spirvgen_emit(gen, SpvOpLoad, vector, use_builtin(gen, builtin));
+
+	return gt_spirvgen_emit(gen, SpvOpCompositeExtract, wide, whole, component);
+}
+
+static uint32_t emit_64(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
+{
+	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 64), left, right);
+}
+
+uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen)
+{
+	uint32_t index = gt_spirvgen_builtin(gen, SpvBuiltInLocalInvocationId, 2);
+
+	for (unsigned i = 2; i-- > 0;) {
+		index = emit_64(gen, SpvOpIMul, index,
+				gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
+		index = emit_64(gen, SpvOpIAdd, index,
+				gt_spirvgen_builtin(gen, SpvBuiltInLocalInvocationId, i));
+	}
+	return index;
+}
+
+uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen)
+{
+	uint32_t size = gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, 0);
+
+	for (unsigned i = 1; i < 3; i++)
+		size = emit_64(gen, SpvOpIMul, size,
+			       gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
+	return size;
+}
+
+static uint32_t emit_32(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
+{
+	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 32), left, right);
+}
+
+static uint32_t emit_lane(struct gt_spirvgen *gen)
+{
+	uint32_t index = gt_spirvgen_convert(gen, gt_spirvgen_local_index(gen), 64, 32, false);
+
+	return emit_32(gen, SpvOpBitwiseAnd, index, gt_spirvgen_constant(gen, 32, 31));
+}
+
+/* (1 << bits) - 1 */
+static uint32_t emit_low_bits(struct gt_spirvgen *gen, uint32_t bits)
+{
+	uint32_t one = gt_spirvgen_constant(gen, 32, 1);
+
+	return emit_32(gen, SpvOpISub, emit_32(gen, SpvOpShiftLeftLogical, one, bits), one);
+}
+
+/* The lanes of the warp that the work-group has: all but in its last warp. */
+static uint32_t emit_warp_mask(struct gt_spirvgen *gen)
+{
+	uint32_t index = gt_spirvgen_local_index(gen), size = gt_spirvgen_local_size(gen);
+	uint32_t first =
+		emit_64(gen, SpvOpBitwiseAnd, index, gt_spirvgen_constant(gen, 64, ~UINT64_C(31)));
+	uint32_t count = emit_64(gen, SpvOpISub, size, first), limit, some;
+
+	limit = gt_spirvgen_constant(gen, 64, 31);
+	some = gt_spirvgen_emit(gen, SpvOpULessThanEqual, gt_spirv_type_bool(gen->builder), count,
+				limit);
+	/* A shift by 32 has no defined result: it is not the one that is selected. */
+	count = gt_spirvgen_emit(gen, SpvOpSelect, gt_spirvgen_int(gen, 64), some, count, limit);
+	count = gt_spirvgen_convert(gen, count, 64, 32, false);
+	return gt_spirvgen_emit(gen, SpvOpSelect, gt_spirvgen_int(gen, 32), some,
+				emit_low_bits(gen, count),
+				gt_spirvgen_constant(gen, 32, UINT32_MAX));
+}
+
+static uint32_t emit_lanes_below(struct gt_spirvgen *gen)
+{
+	return emit_low_bits(gen, emit_lane(gen));
+}
+
+/* The built-in values that are special registers, one for each component. */
+static const struct {
+	const char *name; /* without the component */
+	unsigned builtin;
+} vectors[] = {
+	{"%tid.", SpvBuiltInLocalInvocationId},
+	{"%ntid.", SpvBuiltInWorkgroupSize},
+	{"%ctaid.", SpvBuiltInWorkgroupId},
+	{"%nctaid.", SpvBuiltInNumWorkgroups},
+};
+
+/* Those that are calculated, and those that OpenCL does not have. */
+static const struct {
+	const char *name;
+	uint32_t (*emit)(struct gt_spirvgen *gen);
+	const char *missing;
+} others[] = {
+	{"%laneid", emit_lane, NULL},
+	{"%lanemask_lt", emit_lanes_below, NULL},
+	{GT_PTXGEN_WARP_MASK, emit_warp_mask, NULL},
+	{"%smid", NULL, "the number of the multiprocessor"},
+	{"%gridid", NULL, "the number of the launch"},
+	{"%total_smem_size", NULL, "the size of shared memory"},
+	{"%clock", NULL, "a clock of the device"},
+	{"%clock64", NULL, "a clock of the device"},
+	{"%globaltimer", NULL, "a clock of the device"},
+	{"%globaltimer_lo", NULL, "a clock of the device"},
+};
+
+uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name)
+{
+	for (size_t i = 0; i < gt_countof(vectors); i++) {
+		size_t length = strlen(vectors[i].name);
+
+		if (strncmp(name, vectors[i].name, length) != 0)
+			continue;
+		return gt_spirvgen_convert(gen,
+					   gt_spirvgen_builtin(gen, vectors[i].builtin,
+							       (unsigned)(name[length] - 'x')),
+					   64, 32, false);
+	}
+	for (size_t i = 0; i < gt_countof(others); i++) {
+		if (strcmp(name, others[i].name) != 0)
+			continue;
+		if (others[i].emit)
+			return others[i].emit(gen);
+		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s",
+				 others[i].missing);
+	}
+	gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s", name);
+	return gt_spirvgen_constant(gen, 32, 0);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "spirv/builder.h"
+
+#include <errno.h>
+#include <spirv/unified1/spirv.h>
+#include <string.h>
+
+enum {
+	MAX_OPERANDS = 16, /* of types and constants */
+};
+
+void gt_spirv_init(struct gt_spirv_builder *builder)
+{
+	*builder = (struct gt_spirv_builder){.bound = 1, .known = gt_hash_new()};
+	builder->failed = !builder->known;
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityAddresses);
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityKernel);
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt64);
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt16);
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt8);
+}
+
+void gt_spirv_words_clear(struct gt_spirv_words *words)
+{
+	gt_vec_free(&words->words);
+}
+
+void gt_spirv_clear(struct gt_spirv_builder *builder)
+{
+	gt_spirv_words_clear(&builder->capabilities);
+	gt_spirv_words_clear(&builder->entry_points);
+	gt_spirv_words_clear(&builder->modes);
+	gt_spirv_words_clear(&builder->names);
+	gt_spirv_words_clear(&builder->decorations);
+	gt_spirv_words_clear(&builder->globals);
+	gt_spirv_words_clear(&builder->imports);
+	gt_spirv_words_clear(&builder->functions);
+	gt_hash_free(builder->known);
+	builder->known = NULL;
+}
+
+static void add_word(struct gt_spirv_words *words, uint32_t word)
+{
+	if (!words->failed)
+		words->failed = gt_vec_push(&words->words, word) != 0;
+}
+
+void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+		  size_t count)
+{
+	gt_spirv_add_string(words, opcode, operands, count, NULL, NULL, 0);
+}
+
+/* Strings are UTF-8 with a NUL, four bytes to a word, the first byte lowest. */
+static void add_string(struct gt_spirv_words *words, const char *string)
+{
+	size_t length = strlen(string);
+
+	for (size_t at = 0; at <= length; at += 4) {
+		uint32_t word = 0;
+
+		for (size_t i = 0; i < 4 && at + i < length; i++)
+			word |= (uint32_t)(unsigned char)string[at + i] << 8 * i;
+		add_word(words, word);
+	}
+}
+
+void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+			 size_t count, const char *string, const uint32_t *more, size_t more_count)
+{
+	size_t length = 1 + count + (string ? strlen(string) / 4 + 1 : 0) + more_count;
+
+	if (length > UINT16_MAX)
+		words->failed = true;
+	add_word(words, (uint32_t)length << SpvWordCountShift | opcode);
+	for (size_t i = 0; i < count; i++)
+		add_word(words, operands[i]);
+	if (string)
+		add_string(words, string);
+	for (size_t i = 0; i < more_count; i++)
+		add_word(words, more[i]);
+}
+
+void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability)
+{
+	const struct gt_spirv_words *words = &builder->capabilities;
+
+	for (size_t i = 1; i < words->words.count; i += 2)
+		if (words->words.items[i] == capability)
+			return;
+	gt_spirv_emit(&builder->capabilities, SpvOpCapability, capability);
+}
+
+void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *others,
+		     size_t begin, size_t end)
+{
+	words->failed |= others->failed;
+	for (size_t i = begin; i < end && i < others->words.count; i++)
+		add_word(words, others->words.items[i]);
+}
+
+/* ---- types and constants ---- */
+
+uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint32_t type,
+			 const uint32_t *operands, size_t count)
+{
+	uint32_t key[MAX_OPERANDS + 2] = {opcode, type}, words[MAX_OPERANDS + 2], id;
+	size_t size = (count + 2) * sizeof(*key), length = 0;
+
+	if (builder->failed || count > MAX_OPERANDS) {
+		builder->failed = true;
+		return 0;
+	}
+	if (count)
+		memcpy(key + 2, operands, count * sizeof(*key));
+	id = (uint32_t)(uintptr_t)gt_hash_get(builder->known, key, size);
+	if (id)
+		return id;
+	id = gt_spirv_id(builder);
+	if (type)
+		words[length++] = type;
+	words[length++] = id;
+	if (count)
+		memcpy(words + length, operands, count * sizeof(*words));
+	gt_spirv_add(&builder->globals, opcode, words, length + count);
+	builder->failed = gt_hash_set(builder->known, key, size, (void *)(uintptr_t)id) != 0;
+	return id;
+}
+
+uint32_t gt_spirv_type_void(struct gt_spirv_builder *builder)
+{
+	return gt_spirv_global(builder, SpvOpTypeVoid, 0, NULL, 0);
+}
+
+uint32_t gt_spirv_type_bool(struct gt_spirv_builder *builder)
+{
+	return gt_spirv_global(builder, SpvOpTypeBool, 0, NULL, 0);
+}
+
+uint32_t gt_spirv_type_int(struct gt_spirv_builder *builder, unsigned bits)
+{
+	return gt_spirv_global(builder, SpvOpTypeInt, 0, (uint32_t[]){bits, 0}, 2);
+}
+
+uint32_t gt_spirv_type_vector(struct gt_spirv_builder *builder, uint32_t element, unsigned count)
+{
+	return gt_spirv_global(builder, SpvOpTypeVector, 0, (uint32_t[]){element, count}, 2);
+}
+
+uint32_t gt_spirv_type_array(struct gt_spirv_builder *builder, uint32_t element, uint32_t count)
+{
+	uint32_t length = gt_spirv_constant(builder, 32, count);
+
+	return gt_spirv_global(builder, SpvOpTypeArray, 0, (uint32_t[]){element, length}, 2);
+}
+
+uint32_t gt_spirv_type_pointer(struct gt_spirv_builder *builder, unsigned storage, uint32_t type)
+{
+	return gt_spirv_global(builder, SpvOpTypePointer, 0, (uint32_t[]){storage, type}, 2);
+}
+
+/* Constants of fewer than 32 bits are a word, whose upper bits are 0. */
+uint32_t gt_spirv_constant(struct gt_spirv_builder *builder, unsigned bits, uint64_t value)
+{
+	uint32_t type = gt_spirv_type_int(builder, bits);
+
+	if (bits < 64)
+		value &= (UINT64_C(1) << bits) - 1;
+	return gt_spirv_global(builder, SpvOpConstant, type,
+			       (uint32_t[]){(uint32_t)value, (uint32_t)(value >> 32)},
+			       bits == 64 ? 2 : 1);
+}
+
+uint32_t gt_spirv_bool(struct gt_spirv_builder *builder, bool value)
+{
+	return gt_spirv_global(builder, value ? SpvOpConstantTrue : SpvOpConstantFalse,
+			       gt_spirv_type_bool(builder), NULL, 0);
+}
+
+/*
+ * The id of what the module has once for each number of a kind; *ret_added says whether it is new
+ * and has to be added.
+ */
+static uint32_t numbered(struct gt_spirv_builder *builder, uint32_t kind, uint32_t number,
+			 bool *ret_added)
+{
+	uint32_t key[3] = {kind, number, UINT32_MAX}, id;
+
+	*ret_added = false;
+	if (builder->failed)
+		return 0;
+	id = (uint32_t)(uintptr_t)gt_hash_get(builder->known, key, sizeof(key));
+	if (id)
+		return id;
+	id = gt_spirv_id(builder);
+	*ret_added = true;
+	builder->failed = gt_hash_set(builder->known, key, sizeof(key), (void *)(uintptr_t)id) != 0;
+	return id;
+}
+
+uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_id, uint64_t value)
+{
+	uint32_t type = gt_spirv_type_int(builder, 64), id;
+	bool is_new;
+
+	id = numbered(builder, SpvOpSpecConstant, spec_id, &is_new);
+	if (!is_new)
+		return id;
+	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationSpecId, spec_id);
+	gt_spirv_emit(&builder->globals, SpvOpSpecConstant, type, id, (uint32_t)value,
+		      (uint32_t)(value >> 32));
+	return id;
+}
+
+uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
+{
+	uint32_t vector = gt_spirv_type_vector(builder, gt_spirv_type_int(builder, 64), 3);
+	uint32_t type = gt_spirv_type_pointer(builder, SpvStorageClassInput, vector), id;
+	bool is_new;
+
+	id = numbered(builder, SpvOpVariable, builtin, &is_new);
+	if (!is_new)
+		return id;
+	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationBuiltIn, builtin);
+	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationConstant);
+	gt_spirv_emit(&builder->globals, SpvOpVariable, type, id, SpvStorageClassInput);
+	return id;
+}
+
+uint32_t gt_spirv_extended(struct gt_spirv_builder *builder)
+{
+	if (!builder->extended)
+		builder->extended = gt_spirv_id(builder);
+	return builder->extended;
+}
+
+/* ---- functions ---- */
+
+uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, unsigned parameters)
+{
+	uint32_t nothing = gt_spirv_type_void(builder), word = gt_spirv_type_int(builder, 32);
+	uint32_t types[MAX_OPERANDS] = {nothing}, type, id;
+
+	id = (uint32_t)(uintptr_t)(builder->failed ? NULL : gt_hash_get_str(builder->known, name));
+	if (id || parameters >= MAX_OPERANDS)
+		return id;
+	for (unsigned i = 0; i < parameters; i++)
+		types[i + 1] = word;
+	type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, parameters + 1);
+	id = gt_spirv_id(builder);
+	builder->failed |= gt_hash_set_str(builder->known, name, (void *)(uintptr_t)id) != 0;
+	gt_spirv_require(builder, SpvCapabilityLinkage);
+	gt_spirv_add_string(&builder->decorations, SpvOpDecorate,
+			    (uint32_t[]){id, SpvDecorationLinkageAttributes}, 2, name,
+			    (uint32_t[]){SpvLinkageTypeImport}, 1);
+	gt_spirv_emit(&builder->imports, SpvOpFunction, nothing, id, SpvFunctionControlMaskNone,
+		      type);
+	for (unsigned i = 0; i < parameters; i++)
+		gt_spirv_emit(&builder->imports, SpvOpFunctionParameter, word,
+			      gt_spirv_id(builder));
+	gt_spirv_add(&builder->imports, SpvOpFunctionEnd, NULL, 0);
+	return id;
+}
+
+/* ---- the module ---- */
+
+void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t function, const char *name,
+			      const uint32_t *interface, size_t count)
+{
+	gt_spirv_add_string(&builder->entry_points, SpvOpEntryPoint,
+			    (uint32_t[]){SpvExecutionModelKernel, function}, 2, name, interface,
+			    count);
+	gt_spirv_add_string(&builder->names, SpvOpName, &function, 1, name, NULL, 0);
+}
+
+static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *section)
+{
+	binary->failed |= section->failed;
+	for (size_t i = 0; i < section->words.count; i++) {
+		uint32_t word = section->words.items[i];
+		char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
+				 (char)(word >> 24)};
+
+		gt_strbuf_add(binary, bytes, sizeof(bytes));
+	}
+}
+
+int gt_spirv_finish(const struct gt_spirv_builder *builder, uint32_t version,
+		    struct gt_strbuf *binary)
+{
+	struct gt_spirv_words head = {0}, model = {0};
+
+	for (size_t i = 0; i < 5; i++)
+		add_word(&head, (uint32_t[]){SpvMagicNumber, version, 0, builder->bound, 0}[i]);
+	if (builder->extended)
+		gt_spirv_add_string(&model, SpvOpExtInstImport, &builder->extended, 1, "OpenCL.std",
+				    NULL, 0);
+	gt_spirv_emit(&model, SpvOpMemoryModel, SpvAddressingModelPhysical64, SpvMemoryModelOpenCL);
+	add_section(binary, &head);
+	add_section(binary, &builder->capabilities);
+	add_section(binary, &model);
+	add_section(binary, &builder->entry_points);
+	add_section(binary, &builder->modes);
+	add_section(binary, &builder->names);
+	add_section(binary, &builder->decorations);
+	add_section(binary, &builder->globals);
+	add_section(binary, &builder->imports);
+	add_section(binary, &builder->functions);
+	gt_spirv_words_clear(&head);
+	gt_spirv_words_clear(&model);
+	return builder->failed || binary->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Building modules of SPIR-V, in the flavour of OpenCL: capabilities Kernel and Addresses,
+ * addressing model Physical64, memory model OpenCL. The order of a module's sections is that of the
+ * SPIR-V specification, 2.4 "Logical Layout of a Module".
+ *
+ * Ids are numbers from 1 on. When memory runs out, or a module gets larger than its limit, the
+ * builder is marked as failed, which is checked once at the end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+/* A part of a module: instructions. */
+struct gt_spirv_words {
+	GT_VEC(uint32_t) words;
+	bool failed; /* out of memory: later instructions are missing */
+};
+
+struct gt_spirv_builder {
+	struct gt_spirv_words capabilities, entry_points, modes, names, decorations, globals,
+		imports, functions;
+	uint32_t bound;    /* all ids are below */
+	uint32_t extended; /* the instruction set OpenCL.std; 0: not imported yet */
+	struct gt_hash
+		*known; /* types and constants: from the words of the instruction to the id */
+	bool failed;
+};
+
+void gt_spirv_init(struct gt_spirv_builder *builder);
+void gt_spirv_clear(struct gt_spirv_builder *builder);
+/* Declare a capability, once; those of integers and of kernels are there from the start. */
+void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability);
+
+/* A fresh id. */
+static inline uint32_t gt_spirv_id(struct gt_spirv_builder *builder)
+{
+	return builder->bound++;
+}
+
+/* Add an instruction with `count` operands; ids of type and result come first. */
+void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+		  size_t count);
+#define gt_spirv_emit(words, opcode, ...)                                                          \
+	gt_spirv_add((words), (opcode), (const uint32_t[]){__VA_ARGS__},                           \
+		     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+/* The same with `count` operands, a string and `more_count` operands. */
+void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+			 size_t count, const char *string, const uint32_t *more, size_t more_count);
+/* Add the words from `begin` to `end` of others. */
+void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *others,
+		     size_t begin, size_t end);
+void gt_spirv_words_clear(struct gt_spirv_words *words);
+
+/*
+ * The id of a type or constant; the instruction is added the first time. Operands are those after
+ * the result; `type` is 0 for types.
+ */
+uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint32_t type,
+			 const uint32_t *operands, size_t count);
+
+uint32_t gt_spirv_type_void(struct gt_spirv_builder *builder);
+uint32_t gt_spirv_type_bool(struct gt_spirv_builder *builder);
+/* Integers of 8, 16, 32 and 64 bits; those of the Kernel flavour have no sign. */
+uint32_t gt_spirv_type_int(struct gt_spirv_builder *builder, unsigned bits);
+uint32_t gt_spirv_type_vector(struct gt_spirv_builder *builder, uint32_t element, unsigned count);
+uint32_t gt_spirv_type_array(struct gt_spirv_builder *builder, uint32_t element, uint32_t count);
+uint32_t gt_spirv_type_pointer(struct gt_spirv_builder *builder, unsigned storage, uint32_t type);
+uint32_t gt_spirv_constant(struct gt_spirv_builder *builder, unsigned bits, uint64_t value);
+uint32_t gt_spirv_bool(struct gt_spirv_builder *builder, bool value);
+/* A constant of 64 bits that the host can set before it builds the program. */
+uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_id, uint64_t value);
+/* The input variable of a built-in value: of the type vec3 of 64 bits. */
+uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin);
+/* The instruction set OpenCL.std. */
+uint32_t gt_spirv_extended(struct gt_spirv_builder *builder);
+
+/*
+ * The id of a function of the device's library, by the name that it has there: with parameters of
+ * 32 bits, and without a result.
+ */
+uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, unsigned parameters);
+
+/*
+ * Adds a kernel's entry point: `interface` are the input variables that it uses. The kernel's name
+ * is its OpName, too.
+ */
+void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t function, const char *name,
+			      const uint32_t *interface, size_t count);
+
+/*
+ * Adds the module, as little-endian words, to `binary`. 0 or -ENOMEM. `version` is that of SPIR-V,
+ * 0x10000 for 1.0.
+ */
+int gt_spirv_finish(const struct gt_spirv_builder *builder, uint32_t version,
+		    struct gt_strbuf *binary);
