@@ -21,11 +21,11 @@ enum {
 static const struct gt_option option_table[] = {
 	{0, "raw", NULL, "read the program from standard input, as hex digits", GT_OPTION_FLAG,
 	 AT(raw), NULL},
-	{0, "on", "ENGINE", "run it on interp (the CPU) or gpu", GT_OPTION_CHOICE, AT(engine),
-	 gt_exec_engines},
+	{0, "on", "ENGINE", "run it on interp (the CPU), gpu, opencl or opencl:N, a device",
+	 GT_OPTION_STRING, AT(on), gt_exec_engines},
 	{0, "gpu", "GPU", "with --on gpu: auto, nvidia or soft", GT_OPTION_CHOICE, AT(gpu),
 	 gt_gpu_names},
-	{0, "device", "N,…", "with --on gpu: run on these GPUs at once, or on all (0)",
+	{0, "device", "N,…", "run on these GPUs or OpenCL devices at once, or on all (0)",
 	 GT_OPTION_LIST, AT(devices), NULL},
 	{0, "linux", NULL, "attach the object's host programs (uprobe/… and others) meanwhile",
 	 GT_OPTION_FLAG, AT(host_programs), NULL},
@@ -369,17 +369,49 @@ static int run_object(struct gt_cli_exec *self)
 	return run_program(self, &section);
 }
 
+/* Read --on: an engine, with a device's number if it is opencl:N. */
+static int read_engine(const struct gt_cli_command *self, struct gt_cli_exec_options *given)
+{
+	const char *number = given->on ? strchr(given->on, ':') : NULL;
+	size_t length = !given->on ? 0 : number ? (size_t)(number - given->on) : strlen(given->on);
+
+	for (int i = 0; given->on && gt_exec_engines[i]; i++) {
+		if (strlen(gt_exec_engines[i]) != length ||
+		    strncmp(given->on, gt_exec_engines[i], length) != 0 ||
+		    (number && i != GT_EXEC_OPENCL))
+			continue;
+		given->engine = i;
+		if (!number)
+			return GT_GO_ON;
+		if (given->devices.words.count)
+			return gt_cli_usage_error(self,
+						  "the device is given twice: --on %s and "
+						  "--device",
+						  given->on);
+		if (!gt_strings_add(&given->devices, number + 1, strlen(number + 1)))
+			return GT_GO_ON;
+		gt_cli_error("out of memory");
+		return GT_EXIT_FAILED;
+	}
+	return given->on ? gt_cli_usage_error(self,
+					      "invalid value '%s' for --on (one of: interp, gpu, "
+					      "opencl, opencl:N)",
+					      given->on)
+			 : GT_GO_ON;
+}
+
 /* Reject options without an effect, and set the defaults of the others. */
 static int check_engine(const struct gt_cli_command *self, struct gt_cli_exec_options *given,
 			bool has_command)
 {
 	bool on_gpu = given->engine == GT_EXEC_GPU;
+	bool on_device = given->engine != GT_EXEC_INTERP;
 	const char *idle = given->devices.words.count                       ? "device"
 			   : given->time_limit != GT_CLI_EXEC_NO_TIME_LIMIT ? "time-limit"
 									    : NULL;
 
-	if (!on_gpu && idle)
-		return gt_cli_usage_error(self, "--%s needs --on gpu", idle);
+	if (!on_device && idle)
+		return gt_cli_usage_error(self, "--%s needs --on gpu or --on opencl", idle);
 	if (!on_gpu && !has_command && given->gpu != GT_CLI_EXEC_NO_GPU)
 		return gt_cli_usage_error(self, "--gpu needs --on gpu or a command");
 	if (given->gpu == GT_CLI_EXEC_NO_GPU)
@@ -394,6 +426,7 @@ static int read_operands(const struct gt_cli_command *command, int count, char *
 			 struct gt_cli_exec_options *given, struct gt_cli_exec *self)
 {
 	bool has_command = count > 1 && !strcmp(arguments[1], "--");
+	int status;
 
 	if (given->raw && (given->host_programs || has_command))
 		return gt_cli_usage_error(command, "--raw reads one program: --linux needs FILE");
@@ -418,6 +451,9 @@ static int read_operands(const struct gt_cli_command *command, int count, char *
 		return gt_cli_usage_error(command,
 					  "--linux and --as exclude each other: with --as there "
 					  "are no host programs");
+	status = read_engine(command, given);
+	if (status != GT_GO_ON)
+		return status;
 	if (!given->raw)
 		self->path = arguments[0];
 	if (has_command)
@@ -490,7 +526,8 @@ const struct gt_cli_command gt_command_exec = {
 		"--raw, a program read from standard input as hex digits, eight bytes per "
 		"instruction. White space and commas between digits and 0x before them are "
 		"ignored; several MEMHEX are concatenated. The program runs in an interpreter or, "
-		"with --on gpu, translated to PTX, on a GPU or the software GPU. Programs of "
+		"with --on gpu, translated to PTX, on a GPU or the software GPU, or, with --on "
+		"opencl, translated to SPIR-V, on an OpenCL device. Programs of "
 		"gpu/run and raw programs have memory: r1 points to the given bytes, which can be "
 		"read and written, and r2 is their size; without any both are 0. Other programs "
 		"have a context with the fields that describe the thread; there is no kernel "

@@ -8,8 +8,9 @@
 /* As given on the command line. */
 struct gt_cli_exec_options {
 	bool raw, all, show_memory, maps, json, allow_control, host_programs, meanwhile;
-	bool no_result; /* do not print r0 of the first thread */
-	int engine, gpu;
+	bool no_result;  /* do not print r0 of the first thread */
+	int engine, gpu; /* engine: enum gt_exec_engine, of `on` where that is given */
+	const char *on;  /* "gpu", "opencl:1" */
 	const char *program, *memory, *memory_file, *memory_output, *grid, *block, *as;
 	struct gt_strings devices, values;
 	uint64_t memory_size, max_insns, time_limit;

@@ -86,7 +86,7 @@ static void put_device(const struct gt_cli_exec *self, const struct gt_exec_devi
 
 	if (self->exec.device_count > 1) {
 		gt_strbuf_printf(text, "device %u (", device->number);
-		gt_put_printable(text, gt_device_info(device->device)->name);
+		gt_put_printable(text, gt_standalone_target_name(&device->target));
 		gt_strbuf_puts(text, "):\n");
 	}
 	if (!self->given->all && !self->given->no_result)
@@ -130,9 +130,9 @@ static void json_device(const struct gt_cli_exec *self, const struct gt_exec_dev
 	gt_auto_strbuf memory = GT_STRBUF_INIT;
 
 	gt_json_object_begin(json, NULL);
-	if (device->device) {
+	if (gt_standalone_target_name(&device->target)) {
 		gt_json_u64(json, "number", device->number);
-		gt_json_string(json, "name", gt_device_info(device->device)->name);
+		gt_json_string(json, "name", gt_standalone_target_name(&device->target));
 	}
 	gt_json_hex(json, "r0", run->results[0]);
 	if (self->given->all) {

@@ -15,7 +15,7 @@ enum {
 	WAIT_MS = 100, /* without a pidfd (Linux before 5.3), the command's end is polled */
 };
 
-const char *const gt_exec_engines[] = {"interp", "gpu", NULL};
+const char *const gt_exec_engines[] = {"interp", "gpu", "opencl", NULL};
 
 int gt_exec_open(struct gt_exec *exec, struct gt_diag *diag)
 {
@@ -51,10 +51,11 @@ static int allocate_devices(struct gt_exec *exec, size_t count, struct gt_diag *
 	return 0;
 }
 
-static int select_devices(struct gt_exec *exec, struct gt_diag *diag)
+/* Those of the options, of `available` ones. */
+static int select_devices(struct gt_exec *exec, unsigned available, struct gt_diag *diag)
 {
 	const struct gt_exec_options *options = &exec->options;
-	size_t count = options->all_devices    ? gt_driver_device_count(exec->driver)
+	size_t count = options->all_devices    ? available
 		       : options->device_count ? options->device_count
 					       : 1;
 	int error = allocate_devices(exec, count, diag);
@@ -74,21 +75,43 @@ static int open_devices(struct gt_exec *exec, struct gt_diag *diag)
 	exec->chose_soft_gpu = library && exec->options.gpu == GT_GPU_AUTO;
 	error = open_driver(exec, library, diag);
 	if (!error)
-		error = select_devices(exec, diag);
+		error = select_devices(exec, gt_driver_device_count(exec->driver), diag);
 	for (size_t i = 0; !error && i < exec->device_count; i++)
 		error = gt_device_open(exec->driver, exec->devices[i].number,
-				       &exec->devices[i].device, diag);
+				       &exec->devices[i].target.device, diag);
 	return error;
+}
+
+static int open_opencl(struct gt_exec *exec, struct gt_diag *diag)
+{
+	int error = gt_cl_open(&exec->cl, diag);
+
+	if (!error)
+		error = select_devices(exec, gt_cl_device_count(exec->cl), diag);
+	for (size_t i = 0; !error && i < exec->device_count; i++)
+		error = gt_cl_device_open(exec->cl, exec->devices[i].number,
+					  &exec->devices[i].target.cl_device, diag);
+	return error;
+}
+
+static int open_interpreter(struct gt_exec *exec, struct gt_diag *diag)
+{
+	return allocate_devices(exec, 1, diag);
 }
 
 static int prepare_devices(struct gt_exec *exec, struct gt_diag *diag)
 {
-	int error = exec->options.engine == GT_EXEC_GPU ? open_devices(exec, diag)
-							: allocate_devices(exec, 1, diag);
+	static int (*const open[])(struct gt_exec * exec, struct gt_diag * diag) = {
+		[GT_EXEC_INTERP] = open_interpreter,
+		[GT_EXEC_GPU] = open_devices,
+		[GT_EXEC_OPENCL] = open_opencl,
+	};
+	int error = open[exec->options.engine](exec, diag);
 
 	for (size_t i = 0; !error && i < exec->device_count; i++)
-		error = gt_standalone_prepare(&exec->program, exec->shared, exec->devices[i].device,
-					      &exec->devices[i].run, diag);
+		error = gt_standalone_prepare(&exec->program, exec->shared,
+					      &exec->devices[i].target, &exec->devices[i].run,
+					      diag);
 	return error;
 }
 
@@ -96,8 +119,8 @@ static int prepare_devices(struct gt_exec *exec, struct gt_diag *diag)
 static void abandon_devices(struct gt_exec *exec)
 {
 	for (size_t i = 0; i < exec->device_count; i++)
-		if (exec->devices[i].device)
-			gt_device_abandon(exec->devices[i].device);
+		if (exec->devices[i].target.device)
+			gt_device_abandon(exec->devices[i].target.device);
 	gt_shared_abandon(exec->shared);
 }
 
@@ -235,10 +258,13 @@ void gt_exec_close(struct gt_exec *exec)
 	for (size_t i = 0; i < exec->device_count; i++)
 		gt_standalone_clear(&exec->devices[i].run);
 	gt_shared_close(exec->shared);
-	for (size_t i = 0; i < exec->device_count; i++)
-		gt_device_close(exec->devices[i].device);
+	for (size_t i = 0; i < exec->device_count; i++) {
+		gt_device_close(exec->devices[i].target.device);
+		gt_cl_device_close(exec->devices[i].target.cl_device);
+	}
 	free(exec->devices);
 	gt_driver_free(exec->driver);
+	gt_cl_free(exec->cl);
 	gt_host_programs_close(exec->host_programs);
 	free(exec->gpu_remark);
 }

@@ -14,9 +14,10 @@
 enum gt_exec_engine {
 	GT_EXEC_INTERP,
 	GT_EXEC_GPU,
+	GT_EXEC_OPENCL,
 };
 
-/* "interp", "gpu", and NULL at the end. */
+/* "interp", "gpu", "opencl", and NULL at the end. */
 extern const char *const gt_exec_engines[];
 
 /* Nothing is owned. */
@@ -24,7 +25,7 @@ struct gt_exec_options {
 	enum gt_exec_engine engine;
 	enum gt_gpu gpu; /* of the program with GT_EXEC_GPU, and of the command */
 	bool all_devices;
-	const unsigned *devices; /* device numbers with GT_EXEC_GPU */
+	const unsigned *devices; /* numbers of GPUs or OpenCL devices */
 	size_t device_count;     /* 0: device 0, or all */
 	bool host_programs;      /* attach those of the object */
 	char *const *command;    /* ended by NULL; NULL: none */
@@ -34,7 +35,7 @@ struct gt_exec_options {
 /* One device, or the interpreter. */
 struct gt_exec_device {
 	unsigned number;
-	struct gt_device *device; /* NULL: the interpreter */
+	struct gt_standalone_target target;
 	struct gt_standalone_run run;
 };
 
@@ -59,6 +60,7 @@ struct gt_exec {
 
 	/* Internal. */
 	struct gt_driver *driver;
+	struct gt_cl *cl;
 	struct gt_child child;
 	struct gt_signals signals; /* while the command runs */
 };

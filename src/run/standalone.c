@@ -10,15 +10,25 @@
 #include "base/launch_limits.h"
 #include "gpubpf/interp/interp.h"
 #include "run/standalone_device.h"
+#include "run/standalone_opencl.h"
 
 enum {
 	INTERP_MULTIPROCESSORS = 1,
 };
 
+const char *gt_standalone_target_name(const struct gt_standalone_target *target)
+{
+	return target->cl_device ? gt_cl_device_info(target->cl_device)->name
+	       : target->device  ? gt_device_info(target->device)->name
+				 : NULL;
+}
+
 void gt_standalone_clear(struct gt_standalone_run *run)
 {
 	if (run->device)
 		gt_standalone_device_clear(run);
+	if (run->cl_device)
+		gt_standalone_opencl_clear(run);
 	gt_instance_close(run->instance);
 	free(run->memory);
 	free(run->results);
@@ -116,15 +126,17 @@ static int allocate_results(struct gt_standalone_run *run, struct gt_diag *diag)
 }
 
 int gt_standalone_prepare(const struct gt_standalone_program *program, struct gt_shared *shared,
-			  struct gt_device *device, struct gt_standalone_run *run,
+			  const struct gt_standalone_target *target, struct gt_standalone_run *run,
 			  struct gt_diag *diag)
 {
+	struct gt_device *device = target->device;
 	struct gt_bpf_map_grid grid = {.multiprocessors = INTERP_MULTIPROCESSORS};
 	int error = check_sizes(program, diag);
 
 	if (error)
 		return error;
-	*run = (struct gt_standalone_run){.program = program, .device = device};
+	*run = (struct gt_standalone_run){
+		.program = program, .device = device, .cl_device = target->cl_device};
 	if (device)
 		grid.multiprocessors = gt_device_info(device)->multiprocessors;
 	memcpy(grid.grid, program->grid, sizeof(grid.grid));
@@ -135,11 +147,15 @@ int gt_standalone_prepare(const struct gt_standalone_program *program, struct gt
 					 diag);
 	if (!error && device)
 		error = gt_standalone_device_prepare(run, diag);
+	if (!error && run->cl_device)
+		error = gt_standalone_opencl_prepare(run, diag);
 	return error;
 }
 
 int gt_standalone_start(struct gt_standalone_run *run, struct gt_diag *diag)
 {
+	if (run->cl_device)
+		return gt_standalone_opencl_start(run, diag);
 	return run->device ? gt_standalone_device_start(run, diag) : 0;
 }
 
@@ -166,5 +182,7 @@ static int run_interpreter(struct gt_standalone_run *run, struct gt_diag *diag)
 
 int gt_standalone_finish(struct gt_standalone_run *run, struct gt_diag *diag)
 {
+	if (run->cl_device)
+		return gt_standalone_opencl_finish(run, diag);
 	return run->device ? gt_standalone_device_finish(run, diag) : run_interpreter(run, diag);
 }

@@ -10,6 +10,7 @@
 #include "gpubpf/map/instance.h"
 #include "gpubpf/program.h"
 #include "gpubpf/section.h"
+#include "opencl/opencl.h"
 
 enum {
 	GT_STANDALONE_MAX_THREADS = 1 << 24,
@@ -27,12 +28,24 @@ struct gt_standalone_program {
 	uint64_t time_limit;              /* ns, on devices; 0: none */
 };
 
+/* Where a program runs: on one of these devices, or in the interpreter. */
+struct gt_standalone_target {
+	struct gt_device *device;
+	struct gt_cl_device *cl_device;
+};
+
+/* The device's name; NULL: the interpreter. */
+const char *gt_standalone_target_name(const struct gt_standalone_target *target);
+
 /* A run on one device or in the interpreter. Zero-initialise it. */
 struct gt_standalone_run {
 	const struct gt_standalone_program *program;
-	struct gt_device *device; /* NULL: the interpreter */
+	struct gt_device *device; /* NULL: the interpreter, or OpenCL */
 	struct gt_instance *instance;
 	struct gt_module *module;
+	struct gt_cl_device *cl_device; /* an OpenCL device in place of `device`; or NULL */
+	struct gt_cl_program *cl_program;
+	bool is_abandoned; /* OpenCL: the program may still run */
 	struct gt_device_memory device_memory, device_results;
 	struct gt_host_call_service *service; /* of host calls, while the program runs; or NULL */
 
@@ -53,7 +66,7 @@ struct gt_standalone_run {
  * than GT_STANDALONE_MAX_THREADS threads; -ENOMEM; errors of the translator and of the device.
  */
 int gt_standalone_prepare(const struct gt_standalone_program *program, struct gt_shared *shared,
-			  struct gt_device *device, struct gt_standalone_run *run,
+			  const struct gt_standalone_target *target, struct gt_standalone_run *run,
 			  struct gt_diag *diag);
 /* Launches the program without waiting, so that several devices run at once. */
 int gt_standalone_start(struct gt_standalone_run *run, struct gt_diag *diag);

@@ -427,7 +427,7 @@ program() {
 	for option in --device=0 --time-limit=1s; do
 		run_hex $hex "$option"
 		expect_status 2
-		expect_error "gputap: ${option%=*} needs --on gpu (try 'gputap exec --help')"
+		expect_error "gputap: ${option%=*} needs --on gpu or --on opencl (try 'gputap exec --help')"
 	done
 	run_hex $hex --gpu soft
 	expect_status 2

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The target spirv: modules of SPIR-V, and their execution on an OpenCL device. PoCL is one on the
+# CPU; it takes SPIR-V that llvm-spirv converts. Needs no privileges and no GPU.
+
+load helper
+
+setup_file() {
+	# The cache of PoCL would grow with every run.
+	export POCL_KERNEL_CACHE=0
+}
+
+need_opencl() {
+	clinfo -l 2>/dev/null | grep -q Device || skip 'there is no OpenCL device (clinfo -l)'
+	local tool
+	for tool in llvm-spirv-14 llvm-spirv-15 llvm-spirv; do
+		command -v "$tool" >/dev/null && return
+	done
+	skip 'llvm-spirv is not installed'
+}
+
+# program SOURCE: compiles eBPF with the declarations of gputap's header.
+program() {
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' "$1" \
+		>"$BATS_TEST_TMPDIR/program.c"
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+}
+
+# on_both ARGUMENTS…: runs exec on the interpreter, then on an OpenCL device; the results must be equal.
+on_both() {
+	gputap exec "$@"
+	expect_status 0
+	local first=$output
+	gputap exec --on opencl "$@"
+	expect_status 0
+	[ "$output" = "$first" ] || fail "the interpreter prints: $first"
+}
+
+@test "compile --target spirv writes a module that spirv-val accepts" {
+	need_command spirv-val
+	local name
+	for name in hotloop threadhist divergence stall; do
+		gputap compile --target spirv "$build/programs/$name.bpf.o" -o "$BATS_TEST_TMPDIR/out.spv"
+		expect_status 0
+		spirv-val --target-env spv1.0 "$BATS_TEST_TMPDIR/out.spv"
+	done
+	# Each program is a kernel.
+	spirv-dis "$BATS_TEST_TMPDIR/out.spv" | grep -q 'OpEntryPoint Kernel .* "gputap_'
+}
+
+@test "compile --target spirv writes the same module every time" {
+	gputap compile --target spirv "$build/programs/stall.bpf.o" -o "$BATS_TEST_TMPDIR/one.spv"
+	gputap compile --target spirv "$build/programs/stall.bpf.o" -o "$BATS_TEST_TMPDIR/two.spv"
+	cmp "$BATS_TEST_TMPDIR/one.spv" "$BATS_TEST_TMPDIR/two.spv"
+}
+
+@test "the host sets addresses of maps by specialization constants" {
+	need_command spirv-dis
+	program 'GPUTAP_ARRAY(first, unsigned long long, 4); GPUTAP_ARRAY(second, unsigned long long, 4);
+		SEC("gpu/run") long run(void *memory) { unsigned int key = 1;
+			bpf_map_add(&first, &key, 1); bpf_map_add(&second, &key, 2); return 0; }'
+	gputap compile --target spirv "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/out.spv"
+	expect_status 0
+	run spirv-dis "$BATS_TEST_TMPDIR/out.spv"
+	expect_output_line 'OpDecorate %.* SpecId 0$'
+	expect_output_line 'OpDecorate %.* SpecId 2$'
+	expect_output_line 'OpSpecConstant %ulong 0$'
+}
+
+@test "compile --target spirv rejects by name what OpenCL does not have" {
+	program 'SEC("gpu/run") long run(void *memory) { return bpf_warp_ballot(1); }'
+	gputap compile --target spirv "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/out.spv"
+	expect_status 1
+	[[ $stderr == 'gputap: run: insn 1: the target spirv does not support warp_ballot, which needs values of other lanes'* ]]
+	program 'SEC("gpu/run") long run(void *memory) { return bpf_get_globaltimer(); }'
+	gputap compile --target spirv "$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/out.spv"
+	expect_status 1
+	[[ $stderr == 'gputap: run: insn 0: the target spirv does not have a clock of the device'* ]]
+}
+
+@test "exec --on opencl prints what the interpreter prints" {
+	need_opencl
+	program 'GPUTAP_ARRAY(sums, unsigned long long, 4);
+		GPUTAP_MAP(seen, GPUTAP_MAP_HASH, unsigned int, unsigned long long, 256);
+		SEC("gpu/run") long run(unsigned char *memory, unsigned long size) {
+			unsigned int key = bpf_flat_thread_id() & 3, thread = bpf_flat_thread_id();
+			bpf_map_add(&sums, &key, thread);
+			bpf_map_add(&seen, &thread, 1);
+			if (size == 4) memory[thread & 3] = (thread & 3) + 1;
+			return thread * 16; }'
+	on_both --grid 2x2 --block 4x2x3 --all --mem 00000000 --show-memory \
+		"$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^95: 5f0$'
+	expect_output_line '01 ?02 ?03 ?04'
+	gputap exec --grid 2x2 --block 4x2x3 --maps "$BATS_TEST_TMPDIR/program.o" --mem 00000000
+	local first
+	first=$(sort <<<"$output")
+	gputap exec --on opencl --grid 2x2 --block 4x2x3 --maps "$BATS_TEST_TMPDIR/program.o" \
+		--mem 00000000
+	[ "$(sort <<<"$output")" = "$first" ]
+}
+
+@test "exec --on opencl runs programs once per warp or block by their level" {
+	need_opencl
+	program 'GPUTAP_ARRAY(hits, unsigned long long, 4);
+		SEC("gpu/entry.warp/*") long warp(struct gputap_context *ctx) {
+			unsigned int key = ctx->warp;
+			bpf_map_add(&hits, &key, 1);
+			return ctx->mask; }
+		SEC("gpu/exit.block/*") long block(struct gputap_context *ctx) {
+			unsigned int key = 3;
+			bpf_map_add(&hits, &key, ctx->block_size_x);
+			return bpf_flat_block_id() + 0x10; }'
+	on_both --prog warp --grid 2 --block 40 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^0: ffffffff$'
+	expect_output_line '^3: ff$'
+	expect_output_line '^  1: 2$'
+	expect_no_output_line '^4: '
+	on_both --prog block --grid 2 --block 40 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line '^1: 11$'
+	expect_output_line '^  3: 80$'
+}
+
+@test "maps on the host are served, and rings and texts are read, while OpenCL runs a program" {
+	need_opencl
+	program 'GPUTAP_MAP(seen, GPUTAP_MAP_LRU_HASH, unsigned int, unsigned long long, 64);
+		GPUTAP_RING(records, 65536);
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = bpf_flat_thread_id();
+			unsigned long long value = 7 + key, *found, *record;
+			bpf_map_update_elem(&seen, &key, &value, 0);
+			found = bpf_map_lookup_elem(&seen, &key);
+			record = bpf_ringbuf_reserve(&records, 8, 0);
+			if (record) { *record = key; bpf_ringbuf_submit(record, 0); }
+			if (!key) bpf_printk("thread %d", key);
+			return found ? *found : 0; }'
+	gputap exec --on opencl --block 32 --all --maps "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^31: 26$'
+	[[ $stderr == *'thread 0'* ]]
+	gputap exec --on opencl --block 32 --maps --json "$BATS_TEST_TMPDIR/program.o"
+	expect_json '.[0] | .on == "opencl" and (.devices[0].name | length) > 0 and
+		.devices[0].calls_lost == 0 and
+		(.devices[0].maps | map({(.name): (.entries | length)}) | add) == {"seen": 32, "records": 32}'
+}
+
+@test "gpurun --on opencl counts the bytes of a file" {
+	need_opencl
+	gputap gpurun --on interp --block 32 --mem-file "$root/LICENSE" "$build/examples/histogram.bpf.o"
+	expect_status 0
+	local first=$output
+	gputap gpurun --on opencl --block 32 --mem-file "$root/LICENSE" "$build/examples/histogram.bpf.o"
+	expect_status 0
+	[ "$output" = "$first" ]
+}
+
+@test "exec --on opencl reports what is missing" {
+	need_opencl
+	local hex='b7000000070000009500000000000000'
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	OCL_ICD_VENDORS="$BATS_TEST_TMPDIR/empty" gputap exec --raw --on opencl <<<"$hex"
+	expect_status 1
+	[[ $stderr == 'gputap: there is no OpenCL device: install a driver, or pocl-opencl-icd for the CPU'* ]]
+	gputap exec --raw --on opencl --device 77 <<<"$hex"
+	expect_status 1
+	[[ $stderr == 'gputap: there is no OpenCL device 77: '*' numbered from 0' ]]
+	gputap exec --raw --on opencl:77 <<<"$hex"
+	expect_status 1
+	[[ $stderr == 'gputap: there is no OpenCL device 77: '* ]]
+	gputap exec --raw --on opencl:0 <<<"$hex"
+	expect_status 0
+	expect_output 7
+	gputap exec --raw --on gpu:0 <<<"$hex"
+	expect_status 2
+	expect_error "gputap: invalid value 'gpu:0' for --on (one of: interp, gpu, opencl, opencl:N) (try 'gputap exec --help')"
+	gputap exec --raw --on opencl:0 --device 0 <<<"$hex"
+	expect_status 2
+	observe env PATH="$BATS_TEST_TMPDIR/empty" "$build/gputap" exec --raw --on opencl <<<"$hex"
+	expect_status 1
+	[[ $stderr == *'install llvm-spirv-14 or newer' ]]
+}
+
+@test "exec --on opencl gives up on a program that takes too long" {
+	need_opencl
+	program 'SEC("gpu/run") long run(unsigned long *memory, unsigned long size) {
+			unsigned long sum = 0;
+			for (unsigned i = 0; i < 100000 && size >= 8; i++)
+				sum += __sync_fetch_and_add(memory, 1);
+			return sum; }'
+	gputap exec --on opencl --grid 4096 --block 256 --mem-size 64 --time-limit 200ms \
+		"$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_error_line 'the program did not end within 200 ms'
+}
