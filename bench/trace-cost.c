@@ -203,6 +203,7 @@ static const struct {
 	{"recorded_with_result", call_with_result, "none", " (goal: 1.3)", {NULL}},
 	{"launch", launch, "none", "", {NULL}},
 	{"launch_with_stack_of_16", launch_deep, "fp", " (goal: 2.5)", {NULL}},
+	{"launch_with_rules_of_16", launch_deep, "mixed", " (goal: 2.5)", {NULL}},
 	{"live_text", call_plain, "none", " (goal: 1.3)", {"-o", "/dev/null"}},
 };
 

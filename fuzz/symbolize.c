@@ -11,10 +11,14 @@
 #include "elf/demangle.h"
 #include "elf/expression.h"
 #include "elf/lines.h"
+#include "elf/unwind_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LOOKS = 64 }; /* addresses examined in a segment */
+enum {
+	LOOKS = 64, /* addresses examined in a segment */
+	MAX_ROWS = 4096,
+};
 
 static void look_at(struct gt_elf *elf, struct gt_lines *lines, const struct gt_cfi *cfi,
 		    uint64_t address)
@@ -39,12 +43,19 @@ static void read_elf(const uint8_t *data, size_t size)
 	gt_auto(lines) struct gt_lines *lines = NULL;
 	gt_auto(cfi) struct gt_cfi *cfi = NULL;
 	gt_auto_file bytes = {0};
+	struct gt_unwind_rows rows = {0};
 	uint64_t spent = 0;
 
 	if (gt_elf_open_memory(data, size, &elf, NULL))
 		return;
 	gt_lines_open(elf, "", &spent, &lines);
 	gt_cfi_open(elf, &cfi, NULL);
+	if (!gt_unwind_rows_read(elf, MAX_ROWS, &rows)) {
+		for (size_t i = 1; i < rows.count; i++)
+			if (rows.items[i].offset < rows.items[i - 1].offset)
+				abort();
+		gt_unwind_rows_free(&rows);
+	}
 	gt_debug_data_open(elf, &bytes, &debug);
 	for (size_t i = 0; i < elf->segment_count && i < 16; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];

@@ -200,14 +200,14 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 
 	if (!status && gt_target_makes_capture(&analyse->given->target))
 		status = gt_cli_usage_error(self, "-o FILE is the report and cannot be a capture; "
-						  "record one by 'gputap trace --stack fp -o "
+						  "record one by 'gputap trace --stack mixed -o "
 						  "FILE.gtap'");
 	if (status)
 		return status;
 	analyse->interval.length = analyse->given->interval;
 	analyse->interval.duration = trace->duration;
 	gt_interval_prepare(&analyse->interval);
-	if (!trace->from && !trace->ring_size && trace->stack < GT_STACK_DWARF)
+	if (!trace->from && !trace->ring_size && trace->stack != GT_STACK_DWARF)
 		trace->ring_size = RING_SIZE;
 	if (!trace->from && analyse->report->needs && choose_functions(analyse->report, trace)) {
 		gt_cli_error("out of memory");

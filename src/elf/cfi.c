@@ -14,6 +14,7 @@
 #define HEADER_LIMIT (128u << 20) /* bytes of .eh_frame_hdr */
 #define MAX_ENTRIES (32u << 20)   /* FDEs of one file */
 #define MAX_PROGRAM (1u << 20)    /* bytes of the instructions for one function */
+#define MAX_SHARING 16            /* functions to each CIE, by bytes of instructions */
 #define MAX_LETTERS 16            /* of an augmentation; there are six */
 #define TABLE_ENCODING 0x3b       /* DW_EH_PE_datarel | DW_EH_PE_sdata4, the one linkers write */
 
@@ -313,6 +314,39 @@ void gt_cfi_free(struct gt_cfi *cfi)
 	free(cfi->frames);
 	gt_vec_free(&cfi->places);
 	free(cfi);
+}
+
+/* Visits the rows of one function; false: no more are wanted, or *work is used up. */
+static bool visit_function(const struct gt_cfi *cfi, uint64_t offset, gt_cfi_visitor *visit,
+			   void *context, uint64_t *work)
+{
+	struct gt_cfi_row row = {0};
+	struct cfi_entry entry;
+	struct cie cie;
+	uint64_t start, size, bytes;
+
+	if (!read_entry(cfi, offset, &entry) || read_fde(cfi, &entry, &cie, &start, &size) ||
+	    !size || size > UINT64_MAX - start)
+		return true;
+	bytes = (uint64_t)(cie.instructions.end - cie.instructions.at) +
+		(uint64_t)(entry.body.end - entry.body.at);
+	if (bytes > *work)
+		return false;
+	*work -= bytes;
+	row.return_register = (uint8_t)cie.return_register;
+	row.is_signal = cie.is_signal;
+	return cfi_visit(&cie.code, cie.instructions, entry.body,
+			 &(struct cfi_visit){start, start + size, visit, context}, &row);
+}
+
+void gt_cfi_each_row(const struct gt_cfi *cfi, gt_cfi_visitor *visit, void *context)
+{
+	/* In a hostile file many functions share their instructions. */
+	uint64_t work = cfi->size * MAX_SHARING;
+
+	gt_vec_each (place, &cfi->places)
+		if (!visit_function(cfi, place->entry, visit, context, &work))
+			return;
 }
 
 int gt_cfi_find(const struct gt_cfi *cfi, uint64_t address, struct gt_cfi_row *ret_row)

@@ -61,3 +61,14 @@ GT_DEFINE_AUTO(cfi, struct gt_cfi, gt_cfi_free)
 
 /* Finds the rules at an address of the ELF. 0; -ENOENT: none; -EBADMSG: malformed. */
 int gt_cfi_find(const struct gt_cfi *cfi, uint64_t address, struct gt_cfi_row *ret_row);
+
+/* The rules from address `start` up to `end`, exclusive. False: visit no more rows. */
+typedef bool gt_cfi_visitor(void *context, uint64_t start, uint64_t end,
+			    const struct gt_cfi_row *row);
+
+/*
+ * Visits the rows of all functions, by the addresses of the functions and within one in ascending
+ * order. Malformed functions are skipped, from the row that is malformed; the work is bounded by
+ * the size of the tables.
+ */
+void gt_cfi_each_row(const struct gt_cfi *cfi, gt_cfi_visitor *visit, void *context);

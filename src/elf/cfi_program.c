@@ -13,6 +13,8 @@ struct cfi_run {
 	struct gt_cfi_row remembered[MAX_REMEMBERED];
 	size_t remembered_count;
 	uint64_t location, address;
+	const struct cfi_visit *visit; /* NULL: only the row at `address` is wanted */
+	bool stopped;                  /* by the visitor */
 };
 
 uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uint8_t encoding)
@@ -268,13 +270,30 @@ static bool read_advance(const struct cfi_run *run, struct elf_cursor *cursor, u
 	return false;
 }
 
+/* Visits the row that ends at the present location, or at the function's end. */
+static void visit_row(struct cfi_run *run, uint64_t start)
+{
+	const struct cfi_visit *visit = run->visit;
+	uint64_t end = run->location < visit->end ? run->location : visit->end;
+	bool is_whole =
+		run->row->cfa.kind == GT_CFI_REGISTER || run->row->cfa.kind == GT_CFI_IS_EXPRESSION;
+
+	if (end > start && is_whole && !visit->visit(visit->context, start, end, run->row))
+		run->stopped = true;
+}
+
 static int run_all(struct cfi_run *run, struct elf_cursor cursor)
 {
+	uint64_t start;
+
 	while (cursor.at < cursor.end && !cursor.bad) {
 		uint8_t instruction = (uint8_t)cursor_number(&cursor, 1);
 
+		start = run->location;
 		if (read_advance(run, &cursor, instruction, &run->location)) {
-			if (run->location > run->address)
+			if (run->visit && !cursor.bad)
+				visit_row(run, start);
+			if (run->location > run->address || run->stopped)
 				break;
 		} else if ((instruction & 0xc0) == DW_CFA_offset) {
 			set_rule(run, instruction & 0x3f, GT_CFI_AT,
@@ -301,6 +320,8 @@ int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_curso
 	run.remembered_count = 0;
 	run.location = start;
 	run.address = address;
+	run.visit = NULL;
+	run.stopped = false;
 	run.initial = *row;
 	error = run_all(&run, cie);
 	run.initial = *row;
@@ -309,4 +330,30 @@ int cfi_run(const struct cfi_code *code, struct elf_cursor cie, struct elf_curso
 	if (!error && row->cfa.kind != GT_CFI_REGISTER && row->cfa.kind != GT_CFI_IS_EXPRESSION)
 		error = -EBADMSG;
 	return error;
+}
+
+bool cfi_visit(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
+	       const struct cfi_visit *visit, struct gt_cfi_row *row)
+{
+	struct cfi_run run;
+
+	run.code = code;
+	run.row = row;
+	run.remembered_count = 0;
+	run.location = visit->start;
+	run.address = visit->end - 1;
+	run.visit = NULL;
+	run.stopped = false;
+	run.initial = *row;
+	if (run_all(&run, cie))
+		return true;
+	run.initial = *row;
+	run.visit = visit;
+	if (!run_all(&run, fde) && run.location < visit->end && !run.stopped) {
+		uint64_t start = run.location;
+
+		run.location = visit->end;
+		visit_row(&run, start);
+	}
+	return !run.stopped;
 }

@@ -19,6 +19,20 @@ struct cfi_code {
 /* Reads an address in an encoding of LSB 5.0 Core, 10.5.1; an unknown one marks the cursor bad. */
 uint64_t cfi_pointer(struct elf_cursor *cursor, const struct cfi_code *code, uint8_t encoding);
 
+/* What cfi_visit visits: the rows of a function. */
+struct cfi_visit {
+	uint64_t start, end; /* addresses of its code; end is exclusive */
+	gt_cfi_visitor *visit;
+	void *context;
+};
+
+/*
+ * Executes the same instructions up to the function's end or a malformed one, and visits each row;
+ * `row` is the first one. False: the visitor returned false.
+ */
+bool cfi_visit(const struct cfi_code *code, struct elf_cursor cie, struct elf_cursor fde,
+	       const struct cfi_visit *visit, struct gt_cfi_row *row);
+
 /*
  * Executes the instructions of the CIE, then those of the FDE, which starts at address `start`, up
  * to the row that covers `address`. 0 or -EBADMSG.

@@ -40,7 +40,6 @@ struct unwind_walk {
 	const struct gt_unwind_stack *stack;
 	bool is_return; /* registers.pc is a return address */
 	bool guessed;   /* the last step was by the frame pointer */
-	bool framed;    /* and so were those before, or could have been */
 };
 
 static void free_module(void *value)
@@ -314,17 +313,6 @@ static int step_by_entry(struct unwind_walk *walk)
 	return -1;
 }
 
-/* Whether the caller is where a frame pointer leads: {its frame pointer, return address}. */
-static bool has_frame(const struct gt_cfi_row *rules)
-{
-	const struct gt_cfi_rule *frame = &rules->rules[GT_CFI_FRAME];
-	const struct gt_cfi_rule *link = &rules->rules[rules->return_register];
-
-	return rules->cfa.kind == GT_CFI_REGISTER && rules->cfa.reg == GT_CFI_FRAME &&
-	       frame->kind == GT_CFI_AT && link->kind == GT_CFI_AT &&
-	       frame->offset == -rules->cfa.offset && link->offset == 8 - rules->cfa.offset;
-}
-
 static int step(struct unwind_walk *walk)
 {
 	uint64_t at = walk->registers.pc - (walk->is_return ? 1 : 0);
@@ -337,11 +325,9 @@ static int step(struct unwind_walk *walk)
 		return GT_UNWIND_NO_CODE;
 	row = find_row(walk->unwinder, mapping->file, at - mapping->start + mapping->offset);
 	walk->guessed = false;
-	if (row && row->exists) {
-		/* The first caller is known without its frame. */
-		walk->framed &= walk->registers.is_entry || has_frame(&row->rules);
+	if (row && row->exists)
 		end = step_by_rules(walk, &row->rules);
-	} else if (walk->registers.is_entry)
+	else if (walk->registers.is_entry)
 		end = step_by_entry(walk);
 	else
 		end = step_by_frame(walk);
@@ -359,7 +345,6 @@ void gt_unwind(struct gt_unwinder *unwinder, uint32_t process,
 		.process = process,
 		.registers = *registers,
 		.stack = stack,
-		.framed = true,
 	};
 	int end = -1;
 
@@ -371,7 +356,6 @@ void gt_unwind(struct gt_unwinder *unwinder, uint32_t process,
 		if (end < 0) {
 			ret_addresses[ret_unwound->count++] = walk.registers.pc;
 			ret_unwound->guessed += walk.guessed;
-			ret_unwound->framed += walk.framed;
 		}
 	}
 	ret_unwound->end = (enum gt_unwind_end)end;

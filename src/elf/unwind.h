@@ -46,7 +46,6 @@ enum gt_unwind_end {
 struct gt_unwound {
 	size_t count;           /* addresses */
 	size_t guessed;         /* of these, found by frame pointers */
-	size_t framed;          /* of these, the innermost that frame pointers alone lead to */
 	enum gt_unwind_end end; /* why the list ends */
 };
 

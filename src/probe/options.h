@@ -73,9 +73,9 @@
 	OPTION(command, CHOICE, gpu, 0, "gpu", "GPU", gt_gpu_names, LIVE, \
 	       "GPU of the command: auto, nvidia or soft") \
 	OPTION(command, CHOICE, stack, 0, "stack", "METHOD", gt_stack_methods, LIVE, \
-	       "callers of each call: none, fp (frame pointers), dwarf (.eh_frame), mixed (fp, and " \
-	       "dwarf for stacks with functions that have no frame pointer), or auto: fp if the " \
-	       "command prints callers, else none (default: auto)") \
+	       "callers of each call: none, fp (frame pointers), dwarf (.eh_frame, by copies of the " \
+	       "stack), mixed (.eh_frame in the kernel, fp where it has no rule), or auto: mixed if " \
+	       "the command prints callers, else none (default: auto)") \
 	OPTION(command, COUNT, stack_depth, 0, "stack-depth", "N", NULL, LIVE, \
 	       "maximum number of callers (default: 64; up to 127)") \
 	OPTION(command, CHOICE, python, 0, "python", "WHEN", gt_python_choices, LIVE, \
@@ -95,7 +95,7 @@
 	       "libraries that the command opens itself (dlopen): hold it until they are traced, " \
 	       "watch (the first calls may be missed), or auto: hold if possible (default: auto)") \
 	LAST(command, SIZE, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
-	       "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf or mixed 64M)")
+	       "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf 64M)")
 /* clang-format on */
 
 #define GT_TRACE_OPTIONS(OPTION)                                                                   \
@@ -138,7 +138,7 @@ enum gt_stack_method {
 	GT_STACK_NONE,
 	GT_STACK_FRAME_POINTERS,
 	GT_STACK_DWARF, /* copy the stack, and unwind it by .eh_frame */
-	GT_STACK_MIXED, /* frame pointers, and copies of stacks in which these may miss callers */
+	GT_STACK_MIXED, /* .eh_frame in the kernel, and frame pointers where it has no rule */
 };
 
 /* --attach */

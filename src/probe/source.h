@@ -22,13 +22,14 @@ struct gt_condition;
 struct gt_target;
 struct gt_hold;
 struct gt_layer;
+struct gt_unwind_maps;
 
 /* The environment of a source. Owned by the session, valid until the source is closed. */
 struct gt_host {
 	int ring_fd;      /* BPF_MAP_TYPE_RINGBUF: records go there */
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
 	int pythons_fd;   /* BPF_MAP_TYPE_HASH, __u32 process id -> struct gt_python; or -1 */
-	int stacks_fd;    /* `recorded_stacks` (probe/api/stack.bpf.h), for --stack mixed; or -1 */
+	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
 	struct gt_filter filter;
 	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
 	const struct gt_trace_options *options;

@@ -33,6 +33,7 @@ enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1 << 10,
 	BPF_F_USER_STACK = 1 << 8,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
@@ -69,6 +70,7 @@ struct inode {
 	__u32 i_rdev;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	long long i_size;
 };
 
 struct module {
@@ -95,6 +97,14 @@ struct file {
 	struct inode *f_inode;
 	const struct file_operations *f_op;
 	struct path f_path;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
 };
 
 struct fdtable {

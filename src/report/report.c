@@ -169,9 +169,9 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 		gt_strbuf_puts(
 			text, options->captured
 				      ? "Callers are unknown: no stacks were recorded (record with "
-					"'gputap trace --stack fp -o FILE.gtap').\n"
+					"'gputap trace --stack mixed -o FILE.gtap').\n"
 				      : "Callers are unknown: no stacks were recorded (use --stack "
-					"fp).\n");
+					"mixed).\n");
 	else if (count && by == GT_BY_STACK && has_stubs(form, names, rows, count))
 		gt_strbuf_puts(text, "Some stacks end at stubs without frame pointers: "
 				     "--stack dwarf shows their callers.\n");

@@ -5,23 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-
 #include "base/hash.h"
 #include "base/mix.h"
 #include "elf/unwind.h"
 #include "event/kinds.h"
-#include "probe/api/calls.h"
 
 #define MAX_CALLERS 127
-#define MAX_OUTERMOST 2 /* callers of the function of the C library that calls main */
 
 /* The latest stack of a thread. */
 struct latest_stack {
 	__u64 number;
 	__u32 function;
 	__u16 sequence;
-	bool framed; /* frame pointers lead to all its callers */
 };
 
 struct gt_callers {
@@ -30,7 +25,6 @@ struct gt_callers {
 	struct gt_unwinder *unwinder;
 	struct gt_hash *latest;   /* thread -> struct latest_stack */
 	struct gt_hash *recorded; /* process and number -> any */
-	int stacks_fd;            /* -1: all stacks are copied */
 	struct gt_hash *pythons;  /* thread -> struct gt_event_python, of the next `memory` event */
 };
 
@@ -46,7 +40,6 @@ struct gt_callers *gt_callers_new(unsigned depth)
 	callers->latest = gt_hash_new();
 	callers->recorded = gt_hash_new();
 	callers->pythons = gt_hash_new();
-	callers->stacks_fd = -1;
 	if (!callers->unwinder || !callers->latest || !callers->recorded || !callers->pythons)
 		return NULL;
 	return gt_take(callers);
@@ -126,7 +119,7 @@ static __u64 hash_stack(const uint64_t *addresses, size_t count,
 }
 
 static int remember_stack(struct gt_callers *callers, const struct gt_event_memory *memory,
-			  __u64 number, bool framed)
+			  __u64 number)
 {
 	struct latest_stack *latest = gt_hash_get_u64(callers->latest, memory->head.thread);
 	int error;
@@ -140,7 +133,7 @@ static int remember_stack(struct gt_callers *callers, const struct gt_event_memo
 			return error;
 		}
 	}
-	*latest = (struct latest_stack){number, memory->function, memory->sequence, framed};
+	*latest = (struct latest_stack){number, memory->function, memory->sequence};
 	return 0;
 }
 
@@ -163,34 +156,6 @@ static struct gt_event_stack *make_stack(const struct gt_event_memory *memory, _
 	return stack;
 }
 
-/* Whether an address is in the C library, which calls main and the functions of threads. */
-static bool is_in_libc(const struct gt_callers *callers, uint32_t process, uint64_t address)
-{
-	const struct gt_space_mapping *mapping = gt_space_at(callers->space, process, address - 1);
-	const char *path = mapping && mapping->file->path ? mapping->file->path : "";
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	return !strncmp(name, "libc.so.", 8) || !strncmp(name, "libc-2.", 7) ||
-	       !strncmp(name, "libpthread", 10);
-}
-
-/*
- * Whether frame pointers lead to all callers, but for those of the function of the C library that
- * called main or the thread's function. Where the rules end early (code of JIT compilers), frame
- * pointers are better.
- */
-static bool is_framed(const struct gt_callers *callers, uint32_t process, const uint64_t *addresses,
-		      const struct gt_unwound *unwound)
-{
-	if (unwound->framed == unwound->count)
-		return true;
-	if (unwound->end == GT_UNWIND_OUTERMOST)
-		return unwound->framed && unwound->count - unwound->framed <= MAX_OUTERMOST &&
-		       is_in_libc(callers, process, addresses[unwound->framed - 1]);
-	return unwound->end == GT_UNWIND_NO_CODE || unwound->end == GT_UNWIND_NO_RULES ||
-	       unwound->end == GT_UNWIND_BROKEN;
-}
-
 int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *memory,
 		      struct gt_event_python **ret_python, struct gt_event_stack **ret_stack)
 {
@@ -204,7 +169,6 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	uint64_t addresses[MAX_CALLERS];
 	struct gt_unwound unwound;
 	__u64 key[2];
-	bool framed;
 
 	*ret_stack = NULL;
 	*ret_python = NULL;
@@ -215,11 +179,9 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 		  callers->depth, &unwound);
 	key[0] = memory->head.process;
 	key[1] = hash_stack(addresses, unwound.count, python);
-	framed = callers->stacks_fd >= 0 &&
-		 is_framed(callers, memory->head.process, addresses, &unwound);
-	if (remember_stack(callers, memory, key[1], framed))
+	if (remember_stack(callers, memory, key[1]))
 		return -ENOMEM;
-	if (framed || !key[1] || gt_hash_get(callers->recorded, key, sizeof(key)))
+	if (!key[1] || gt_hash_get(callers->recorded, key, sizeof(key)))
 		return 0;
 	*ret_stack = make_stack(memory, key[1], addresses, &unwound);
 	if (!*ret_stack)
@@ -232,28 +194,11 @@ int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *
 	return 0;
 }
 
-void gt_callers_check(struct gt_callers *callers, int map_fd)
-{
-	callers->stacks_fd = map_fd;
-}
-
-static void finish_check(const struct gt_callers *callers, const struct gt_event_call *call)
-{
-	__u64 key = gt_recorded_stack_key(call->stack, call->head.process);
-	__u8 value = GT_STACK_FINAL;
-
-	/* It exists, unless the map is full: then the stack is copied again. */
-	bpf_map_update_elem(callers->stacks_fd, &key, &value, BPF_EXIST);
-}
-
 __u64 gt_callers_of(struct gt_callers *callers, const struct gt_event_call *call)
 {
 	const struct latest_stack *latest = gt_hash_get_u64(callers->latest, call->head.thread);
 
 	if (!latest || latest->function != call->function || latest->sequence != call->sequence)
 		return 0;
-	if (!latest->framed)
-		return latest->number;
-	finish_check(callers, call);
-	return 0;
+	return latest->number;
 }

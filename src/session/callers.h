@@ -27,12 +27,5 @@ int gt_callers_take_python(struct gt_callers *callers, const struct gt_event_pyt
  */
 int gt_callers_unwind(struct gt_callers *callers, const struct gt_event_memory *memory,
 		      struct gt_event_python **ret_python, struct gt_event_stack **ret_stack);
-/*
- * Calls already have stacks by frame pointers (`--stack mixed`), and `memory` events only where
- * functions without frame pointer may hide callers. Where that is known not to be so, the kernel
- * needs to copy that stack no more: its entry in the map of recorded stacks (probe/api/calls.h)
- * becomes GT_STACK_FINAL. Stacks with hidden callers are copied at each call: they may differ.
- */
-void gt_callers_check(struct gt_callers *callers, int map_fd);
 /* Return the number of the stack that was unwound for this call; 0: none, it keeps its own. */
 __u64 gt_callers_of(struct gt_callers *callers, const struct gt_event_call *call);

@@ -15,6 +15,7 @@
 #include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "names/handles.h"
+#include "probe/api/unwind_maps.h"
 #include "probe/python/find.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
@@ -24,10 +25,10 @@
 
 struct gt_enrich {
 	struct gt_enrich_options options;
-	struct gt_callers *callers; /* NULL: no stacks are unwound here */
-	bool checks_stacks;         /* only those that frame pointers may have missed */
-	struct gt_hash *processes;  /* process -> its latest `process` event */
-	struct gt_pythons *pythons; /* NULL: not wanted */
+	struct gt_callers *callers;         /* NULL: no stacks are unwound here */
+	struct gt_unwind_maps *unwind_maps; /* NULL: not wanted */
+	struct gt_hash *processes;          /* process -> its latest `process` event */
+	struct gt_pythons *pythons;         /* NULL: not wanted */
 	int pythons_fd;
 	struct gt_enriched result;
 	uint64_t lost; /* beside those of the queues in `result` */
@@ -71,11 +72,9 @@ int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd)
 	return enrich->pythons ? 0 : -ENOMEM;
 }
 
-void gt_enrich_check_stacks(struct gt_enrich *enrich, int map_fd)
+void gt_enrich_fill_unwind_maps(struct gt_enrich *enrich, struct gt_unwind_maps *maps)
 {
-	enrich->checks_stacks = true;
-	if (enrich->callers)
-		gt_callers_check(enrich->callers, map_fd);
+	enrich->unwind_maps = maps;
 }
 
 uint64_t gt_enrich_lost(const struct gt_enrich *enrich)
@@ -134,9 +133,20 @@ static void find_python(struct gt_enrich *enrich, const struct gt_event_mapping 
 		bpf_map_update_elem(enrich->pythons_fd, &mapping->head.process, &python, BPF_ANY);
 }
 
+static void add_unwind_rules(struct gt_enrich *enrich, const struct gt_event_mapping *mapping)
+{
+	size_t length;
+	const char *text = gt_event_text(&mapping->head, &length);
+	gt_autofree char *path = enrich->unwind_maps ? strndup(text, length) : NULL;
+
+	if (path)
+		gt_unwind_maps_add(enrich->unwind_maps, path, mapping->inode);
+}
+
 static void learn_mapping(struct gt_enrich *enrich, const struct gt_event *event)
 {
 	find_python(enrich, (const void *)event);
+	add_unwind_rules(enrich, (const void *)event);
 	if (enrich->callers && gt_callers_learn(enrich->callers, event))
 		enrich->lost++;
 }
@@ -327,7 +337,7 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 		add_unwound_stack(enrich, (const void *)event);
 		return result;
 	case GT_EVENT_python:
-		if (!enrich->callers || enrich->checks_stacks)
+		if (!enrich->callers)
 			break;
 		enrich->lost += gt_callers_take_python(enrich->callers, (const void *)event) != 0;
 		return result;

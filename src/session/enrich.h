@@ -13,6 +13,7 @@
 #include "event/queue.h"
 
 struct gt_enrich;
+struct gt_unwind_maps;
 
 struct gt_enrich_options {
 	unsigned stack_depth; /* callers to record of `memory` events; 0: there are none */
@@ -36,8 +37,8 @@ GT_DEFINE_AUTO(enrich, struct gt_enrich, gt_enrich_free)
  * must outlive the last event. 0 or -ENOMEM.
  */
 int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd);
-/* Calls have stacks by frame pointers, and copies where these may miss callers (callers.h). */
-void gt_enrich_check_stacks(struct gt_enrich *enrich, int map_fd);
+/* Add the unwinding rules of mapped files to these maps, which must outlive the last event. */
+void gt_enrich_fill_unwind_maps(struct gt_enrich *enrich, struct gt_unwind_maps *maps);
 
 /*
  * Take a checked event of the stream. The result is valid until the next call; events that could

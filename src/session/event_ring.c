@@ -16,7 +16,7 @@ static int choose_ring_size(const struct gt_trace_options *options, uint32_t *re
 			    struct gt_diag *diag)
 {
 	uint64_t usual =
-		options->stack >= GT_STACK_DWARF ? GT_DEFAULT_COPY_RING_SIZE : GT_DEFAULT_RING_SIZE;
+		options->stack == GT_STACK_DWARF ? GT_DEFAULT_COPY_RING_SIZE : GT_DEFAULT_RING_SIZE;
 	uint64_t wanted = options->ring_size ? options->ring_size : usual;
 	uint64_t size = sysconf(_SC_PAGESIZE);
 

@@ -15,6 +15,7 @@
 #include "names/nvidia.h"
 #include "probe/api/calls.h"
 #include "probe/api/gaps.h"
+#include "probe/api/unwind_maps.h"
 #include "probe/load.h"
 #include "probe/python/python.h"
 #include "probe/sample.h"
@@ -42,7 +43,8 @@ struct gt_live {
 	struct gt_when *when; /* NULL: none */
 	struct gt_condition conditions[GT_MAX_CONDITIONS];
 
-	int ring_fd, processes_fd, pythons_fd, stacks_fd, epoll;
+	int ring_fd, processes_fd, pythons_fd, epoll;
+	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
 	struct gt_signals signals;
 	struct gt_event_reader *reader;
 	gt_opened_list sources;
@@ -195,19 +197,17 @@ static int make_map_of_pythons(struct gt_live *live, struct gt_diag *diag)
 	return 0;
 }
 
-/* The stacks that were recorded; user space marks those that need no copies. */
-static int make_map_of_stacks(struct gt_live *live, struct gt_diag *diag)
+/* Unwinding rules in the kernel. */
+static int make_unwind_maps(struct gt_live *live, struct gt_diag *diag)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+	int error;
 
 	if (live->options->stack != GT_STACK_MIXED)
 		return 0;
-	live->stacks_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_stacks", sizeof(__u64),
-					 sizeof(__u8), GT_MAX_RECORDED_STACKS, &options);
-	if (live->stacks_fd < 0)
-		return gt_load_failed(-errno, "session", diag);
-	gt_pipeline_check_stacks(live->pipeline, live->stacks_fd);
-	return 0;
+	error = gt_unwind_maps_open(gt_pipeline_queue(live->pipeline), &live->unwind_maps, diag);
+	if (!error)
+		gt_pipeline_fill_unwind_maps(live->pipeline, live->unwind_maps);
+	return error;
 }
 
 static int make_maps(struct gt_live *live, struct gt_diag *diag)
@@ -225,13 +225,13 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 		return gt_load_failed(-errno, "session", diag);
 	error = make_map_of_pythons(live, diag);
 	if (!error)
-		error = make_map_of_stacks(live, diag);
+		error = make_unwind_maps(live, diag);
 	if (error)
 		return error;
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
 	live->host.pythons_fd = live->pythons_fd;
-	live->host.stacks_fd = live->stacks_fd;
+	live->host.unwind_maps = live->unwind_maps;
 	live->host.wakeup_bytes = size / 8;
 	error = gt_event_reader_open(live->ring_fd, limit, &live->reader, diag);
 	return error ? error : wait_for(live, gt_event_reader_fd(live->reader), WAIT_RING, 0, diag);
@@ -370,7 +370,7 @@ static struct gt_live *live_new(const struct gt_trace_options *options)
 		return NULL;
 	live->options = options;
 	live->command = GT_SESSION_COMMAND_NONE;
-	live->ring_fd = live->processes_fd = live->pythons_fd = live->stacks_fd = -1;
+	live->ring_fd = live->processes_fd = live->pythons_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->pipeline = gt_pipeline_new(options);
@@ -636,14 +636,15 @@ void gt_live_close(struct gt_live *live)
 		close(*fd);
 	gt_vec_free(&live->target_fds);
 	gt_event_reader_close(live->reader);
-	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->pythons_fd, live->stacks_fd,
-			       live->epoll, -2};
+	for (int *fd =
+		     (int[]){live->ring_fd, live->processes_fd, live->pythons_fd, live->epoll, -2};
 	     *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	gt_signals_release(&live->signals);
 	gt_session_command_free(&live->command);
 	gt_pipeline_free(live->pipeline);
+	gt_unwind_maps_close(live->unwind_maps);
 	gt_when_free(live->when);
 	free(live);
 }

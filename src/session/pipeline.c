@@ -38,9 +38,7 @@ struct gt_pipeline *gt_pipeline_new(const struct gt_trace_options *options)
 	pipeline->options = options;
 	pipeline->names = gt_names_new();
 	pipeline->enrich = gt_enrich_new(&(struct gt_enrich_options){
-		.stack_depth = options->stack == GT_STACK_DWARF || options->stack == GT_STACK_MIXED
-				       ? options->stack_depth
-				       : 0,
+		.stack_depth = options->stack == GT_STACK_DWARF ? options->stack_depth : 0,
 		.cgroups = options->cgroups,
 	});
 	if (options->capture)
@@ -84,9 +82,9 @@ int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd)
 	return gt_enrich_find_pythons(pipeline->enrich, map_fd);
 }
 
-void gt_pipeline_check_stacks(struct gt_pipeline *pipeline, int map_fd)
+void gt_pipeline_fill_unwind_maps(struct gt_pipeline *pipeline, struct gt_unwind_maps *maps)
 {
-	gt_enrich_check_stacks(pipeline->enrich, map_fd);
+	gt_enrich_fill_unwind_maps(pipeline->enrich, maps);
 }
 
 void gt_pipeline_start(struct gt_pipeline *pipeline, gt_event_sink sink, void *context)

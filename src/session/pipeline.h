@@ -13,6 +13,7 @@
 #include "session/session.h"
 
 struct gt_pipeline;
+struct gt_unwind_maps;
 struct gt_when;
 
 /* NULL: out of memory. `options` must outlive the pipeline. */
@@ -29,11 +30,8 @@ const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
 /* Enter the processes that map a Python interpreter into a BPF map. 0 or -ENOMEM. */
 int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd);
 
-/*
- * Unwind the copies of stacks in which frame pointers may miss callers. `map_fd` is
- * gt_host.stacks_fd, which must outlive the last event.
- */
-void gt_pipeline_check_stacks(struct gt_pipeline *pipeline, int map_fd);
+/* Add the unwinding rules of mapped files to these maps, which must outlive the last event. */
+void gt_pipeline_fill_unwind_maps(struct gt_pipeline *pipeline, struct gt_unwind_maps *maps);
 
 /* Drop and count the calls for which a condition does not hold; it must outlive the pipeline. */
 void gt_pipeline_filter(struct gt_pipeline *pipeline, const struct gt_when *when);

@@ -178,7 +178,7 @@ by_keys='device|uuid|context|age|size|stream|stack|tid'
 
 @test "rows by stack without stacks say how to take them" {
 	gputap leaks --by stack --stack none -o leaks.txt -- "$mix" 60 1 1
-	grep -qxF 'Callers are unknown: no stacks were recorded (use --stack fp).' leaks.txt
+	grep -qxF 'Callers are unknown: no stacks were recorded (use --stack mixed).' leaks.txt
 }
 
 @test "SIGUSR1 shows a report at once" {

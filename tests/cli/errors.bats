@@ -118,7 +118,7 @@ setup() {
 @test "what is no capture is not written into a file that is named as one" {
 	gputap leaks -o "$BATS_TEST_TMPDIR/a.gtap" -- true
 	expect_status 2
-	expect_error "gputap: -o FILE is the report and cannot be a capture; record one by 'gputap trace --stack fp -o FILE.gtap' (try 'gputap leaks --help')"
+	expect_error "gputap: -o FILE is the report and cannot be a capture; record one by 'gputap trace --stack mixed -o FILE.gtap' (try 'gputap leaks --help')"
 	gputap trace --json -o "$BATS_TEST_TMPDIR/a.gtap" -- true
 	expect_status 2
 	expect_error "gputap: --json and -o FILE.gtap (a capture) cannot be used together; record first, then use --from (try 'gputap trace --help')"

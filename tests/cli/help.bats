@@ -89,9 +89,9 @@ commands=(trace doctor list help)
 	expect_output_line "^Each line has a verdict: ok; missing, where something is less good without it; or broken,$"
 	expect_output_line "^where nothing can be traced without it\. Exits with 1 if something is broken\.$"
 	gputap help trace
-	expect_output_line '^      --stack METHOD +callers of each call: none, fp \(frame pointers\), dwarf$'
-	expect_output_line '^ {26}\(\.eh_frame\), mixed \(fp, and dwarf for stacks with functions that$'
-	expect_output_line '^ {26}have no frame pointer\), or auto: fp if the command prints callers,$'
+	expect_output_line '^      --stack METHOD +callers of each call: none, fp \(frame pointers\), dwarf \(\.eh_frame,$'
+	expect_output_line '^ {26}by copies of the stack\), mixed \(\.eh_frame in the kernel, fp where$'
+	expect_output_line '^ {26}it has no rule\), or auto: mixed if the command prints callers,$'
 	expect_output_line '^ {26}else none \(default: auto\)$'
 }
 

@@ -181,7 +181,7 @@ expect_forms() {
 }
 
 @test "a stack that is deeper than what is taken says so, by either way" {
-	for way in fp dwarf; do
+	for way in fp mixed dwarf; do
 		gputap trace --gpu soft -t --stack $way -f cudaMalloc --max-events 1 --stack-depth 1 -- "$examples/leak"
 		expect_error_line '^ +… \(truncated\)$'
 		gputap trace --gpu soft --stack $way -f cudaMalloc --max-events 1 --stack-depth 64 -- "$examples/leak"
@@ -194,7 +194,7 @@ expect_forms() {
 
 @test "a call inside of another one that is probed has the callers of that one, too" {
 	need_file "$build/tests/programs/handles" "program handles"
-	for way in fp dwarf; do
+	for way in fp mixed dwarf; do
 		# Of __cudaGetKernel, which is traced implicitly, for names.
 		gputap trace --gpu soft -t --stack $way -v -f cuLibraryLoadData -- "$build/tests/programs/handles"
 		expect_error_line '^ +at __cudaGetKernel'

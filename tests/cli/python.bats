@@ -39,7 +39,7 @@ trace_script() {
 @test "Python callers are those that the interpreter itself reports, with their lines" {
 	local tried=0 python
 	for python in $(interpreters); do
-		for method in fp dwarf; do
+		for method in fp mixed dwarf; do
 			trace_script "$python" --stack "$method"
 			diff <(sort <<<"$output") <(recorded_stacks) ||
 				fail "$python with --stack $method: other callers"

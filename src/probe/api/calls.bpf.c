@@ -98,10 +98,10 @@ static __always_inline void put_callers(struct thread_calls *thread, struct call
 {
 	if (settings.python)
 		walk_python(thread);
-	if (!settings.stack_copy)
-		frame->call.stack = take_stack(thread, frame, regs);
-	if (settings.stack_copy || needs_copy(thread, frame))
+	if (settings.stack_copy)
 		put_memory(thread, frame, regs);
+	else
+		frame->call.stack = take_stack(thread, frame, regs);
 }
 
 /* Begin the record of a call. */

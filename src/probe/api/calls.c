@@ -23,6 +23,7 @@
 #include "probe/api/multi_link.h"
 #include "probe/api/select.h"
 #include "probe/api/sums.h"
+#include "probe/api/unwind_maps.h"
 #include "probe/hold/hold.h"
 #include "probe/load.h"
 #include "probe/source.h"
@@ -98,6 +99,16 @@ static int fill_plans(struct call_source *state)
 	return 0;
 }
 
+static int reuse_unwind_maps(struct call_source *state, const struct gt_unwind_maps *maps)
+{
+	int error =
+		bpf_map__reuse_fd(state->skeleton->maps.unwind_rows, gt_unwind_maps_rows_fd(maps));
+
+	return error ? error
+		     : bpf_map__reuse_fd(state->skeleton->maps.unwind_files,
+					 gt_unwind_maps_files_fd(maps));
+}
+
 static int load_programs(struct call_source *state, struct gt_diag *diag)
 {
 	const struct gt_host *host = state->host;
@@ -107,7 +118,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.entries = options->entries,
 		.sums = options->sums,
 		.stack_copy = options->stack == GT_STACK_DWARF,
-		.stack_check = host->stacks_fd >= 0,
+		.unwind = host->unwind_maps != NULL,
 		.kernel_arguments = options->kernel_arguments,
 		.python = host->pythons_fd >= 0,
 		.has_agent = host->options->companion != NULL,
@@ -131,8 +142,8 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 				    host, diag);
 	if (!error && settings.python)
 		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
-	if (!error && settings.stack_check)
-		error = bpf_map__reuse_fd(state->skeleton->maps.recorded_stacks, host->stacks_fd);
+	if (!error && settings.unwind)
+		error = reuse_unwind_maps(state, host->unwind_maps);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());

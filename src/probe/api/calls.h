@@ -54,18 +54,6 @@ enum gt_call_phase {
 	GT_PHASE_ENDING, /* no new calls; those that began may return */
 };
 
-/* Values of the map `recorded_stacks`. */
-enum gt_recorded_stack {
-	GT_STACK_UNCHECKED = 1, /* recorded; functions without frame pointer may hide callers */
-	GT_STACK_FINAL,         /* user space needs no more copies of it */
-};
-#define GT_MAX_RECORDED_STACKS 65536 /* by number and process (gt_recorded_stack_key) */
-
-static inline __u64 gt_recorded_stack_key(__u64 number, __u32 process)
-{
-	return number ^ ((__u64)process << 32);
-}
-
 #define GT_STACK_COPY 16384 /* bytes of the stack that are copied to be unwound */
 #define GT_STACK_PIECE 256  /* the unit of copying, up to the end of the stack */
 #define GT_MAX_ARGUMENTS 16 /* recorded arguments of a kernel */
@@ -116,7 +104,7 @@ struct gt_call_settings {
 			     */
 	__s16 first_device; /* the device of a thread before it selects one */
 	__u8 stack_copy;    /* copy stacks instead of following frame pointers */
-	__u8 stack_check;   /* copy stacks, too, whose entry in `recorded_stacks` is not final */
+	__u8 unwind;        /* follow unwinding rules, and frame pointers where there are none */
 	__u8 kernel_arguments; /* record the arguments of kernels */
 	__u8 python;           /* record Python frames with stacks */
 	__u8 has_agent;        /* ignore the calls that the agent makes itself (base/own_call.h) */

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "elf/proc_maps.h"
 #include "event/kinds.h"
+#include "probe/api/unwind_maps.h"
 #include "probe/target.h"
 
 static void put_name(struct gt_event_gap *event, pid_t pid)
@@ -81,6 +82,7 @@ static void find_in_process(const struct gt_host *host, const struct gt_traced_f
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 	const char *last = "";
+	bool is_traced = false;
 
 	if (gt_proc_maps_read(pid, &maps, NULL))
 		return;
@@ -95,10 +97,14 @@ static void find_in_process(const struct gt_host *host, const struct gt_traced_f
 			continue;
 		last = mapping->path;
 		file = gt_traced_files_at(files, gt_strbuf_string(&path));
-		if (file && file->attached_at)
-			gt_gap_emit(host, GT_GAP_RUNNING, pid, mapping->path, start_of_process(pid),
-				    file->attached_at);
+		if (!file || !file->attached_at)
+			continue;
+		is_traced = true;
+		gt_gap_emit(host, GT_GAP_RUNNING, pid, mapping->path, start_of_process(pid),
+			    file->attached_at);
 	}
+	if (is_traced && host->unwind_maps)
+		gt_unwind_maps_add_process(host->unwind_maps, pid);
 }
 
 void gt_gaps_find_running(const struct gt_host *host, const struct gt_traced_files *files)

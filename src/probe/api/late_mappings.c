@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "elf/proc_maps.h"
 #include "event/kinds.h"
+#include "probe/api/unwind_maps.h"
 #include "probe/hold/hold.h"
 #include "probe/target.h"
 
@@ -184,6 +185,8 @@ static void emit_mapping(const struct gt_late_mappings *late, const struct gt_ne
 	error = find_path(mapping, &path);
 	if (error && error != -ENOMEM)
 		return;
+	if (!error && host->unwind_maps)
+		gt_unwind_maps_add(host->unwind_maps, gt_strbuf_string(&path), mapping->inode);
 	if (!error)
 		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
 					     path.length);
@@ -390,8 +393,11 @@ static void attach_held_file(struct gt_late_mappings *late, const struct gt_held
 			gt_strbuf_puts(&path, descriptor);
 		}
 	}
-	if (!path.failed)
-		handlers->file(handlers->context, gt_strbuf_string(&path), name);
+	if (path.failed)
+		return;
+	if (late->host->unwind_maps)
+		gt_unwind_maps_add(late->host->unwind_maps, gt_strbuf_string(&path), status.st_ino);
+	handlers->file(handlers->context, gt_strbuf_string(&path), name);
 }
 
 /* Mappings up to now come first: a program that was executed is among them, and waits, too. */

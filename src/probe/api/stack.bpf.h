@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The callers of a call: a list of return addresses, found by frame pointers (walk.h), or a copy of
- * the stack, which the reader unwinds.
+ * The callers of a call: a list of return addresses, found by frame pointers (walk.h) or by
+ * unwinding rules (unwind.bpf.h), or a copy of the stack, which the reader unwinds.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 #include "probe/api/registers.bpf.h"
 #include "probe/api/shared.bpf.h"
 #include "probe/api/thread.bpf.h"
-#include "probe/api/walk.h"
+#include "probe/api/unwind.bpf.h"
 #include "probe/task.bpf.h"
 
-/* Stacks that were recorded: enum gt_recorded_stack. Once full, stacks are repeated. */
+/* Stacks that were recorded: by number and process. Once full, stacks are repeated. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, GT_MAX_RECORDED_STACKS);
+	__uint(max_entries, 65536);
 	__type(key, __u64);
 	__type(value, __u8);
 } recorded_stacks SEC(".maps");
@@ -71,19 +71,28 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	__u64 trampoline = thread->depth > 1 ? trampoline_of(bpf_get_current_task_btf()) : 0;
 	struct gt_walk walk;
 	__u64 words, number, key;
-	__u8 recorded = GT_STACK_UNCHECKED;
+	__u8 recorded = 1;
 
 	if (!buffer)
 		return 0;
 	event = (void *)buffer->stack;
-	walk = gt_walk_frames(&buffer->window, &buffer->stack[STACK_HEAD_WORDS], GT_MAX_CALLERS,
-			      settings.stack_depth, frame->return_address, STACK_POINTER(regs),
-			      FRAME_POINTER(regs), trampoline);
+	if (settings.unwind) {
+		buffer->walk.pc = frame->return_address;
+		buffer->walk.stack = frame->stack_pointer + STACK_ARGUMENTS;
+		buffer->walk.base = FRAME_POINTER(regs);
+		buffer->walk.trampoline = trampoline;
+		walk = unwind_frames(&buffer->walk, &buffer->stack[STACK_HEAD_WORDS],
+				     GT_MAX_CALLERS, settings.stack_depth);
+	} else {
+		walk = gt_walk_frames(&buffer->walk.window, &buffer->stack[STACK_HEAD_WORDS],
+				      GT_MAX_CALLERS, settings.stack_depth, frame->return_address,
+				      STACK_POINTER(regs), FRAME_POINTER(regs), trampoline);
+	}
 	words = walk.count;
 	number = settings.python && buffer->python.hash
 			 ? gt_hash_mix(walk.hash, buffer->python.hash)
 			 : walk.hash;
-	key = gt_recorded_stack_key(number, thread->process);
+	key = number ^ (__u64)thread->process << 32;
 	if (bpf_map_lookup_elem(&recorded_stacks, &key) || words > GT_MAX_CALLERS)
 		return number;
 	event->head = frame->call.head;
@@ -155,18 +164,4 @@ static __noinline void put_memory(struct thread_calls *thread, struct call_frame
 	event->reserved = 0;
 	event->function = frame->call.function;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-}
-
-/* Whether user space wants a copy of a stack that was followed by frame pointers. */
-static __always_inline bool needs_copy(struct thread_calls *thread, struct call_frame *frame)
-{
-	__u64 key = gt_recorded_stack_key(frame->call.stack, thread->process);
-	struct thread_buffers *buffer = settings.python ? current_buffers() : NULL;
-	__u8 *recorded;
-
-	/* Python's own frames are exact, and its interpreter's are not shown. */
-	if (!settings.stack_check || !frame->call.stack || (buffer && buffer->python.count))
-		return false;
-	recorded = bpf_map_lookup_elem(&recorded_stacks, &key);
-	return recorded && *recorded == GT_STACK_UNCHECKED;
 }

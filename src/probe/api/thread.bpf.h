@@ -15,7 +15,7 @@
 #include "event/event.h"
 #include "probe/api/current.bpf.h"
 #include "probe/api/shared.bpf.h"
-#include "probe/api/walk.h"
+#include "probe/api/unwind.bpf.h"
 #include "probe/python/python.bpf.h"
 #include "probe/task.bpf.h"
 
@@ -64,7 +64,7 @@ struct thread_buffers {
 	union {
 		struct {
 			__u64 stack[STACK_HEAD_WORDS + GT_MAX_CALLERS];
-			struct gt_window window;
+			struct caller_walk walk;
 		};
 		__u64 string[STRING_HEAD_WORDS + GT_MAX_STRING / sizeof(__u64) + 1];
 		__u64 arguments[ARGUMENTS_HEAD_WORDS + GT_MAX_ARGUMENTS];

@@ -246,7 +246,7 @@ TEST("leaks: rows by stack of a recording without stacks say how to record them"
 	       "1 allocation of 100 B (100 bytes): not freed before the process ended.\n"
 	       "COUNT  BYTES  MEMORY  STATE     OLDEST  PID  PROCESS  FUNCTION    CALLED BY\n"
 	       "    1    100  device  at exit  1.00 µs  100  train    cudaMalloc  -\n"
-	       "Callers are unknown: no stacks were recorded (record with 'gputap trace --stack fp "
+	       "Callers are unknown: no stacks were recorded (record with 'gputap trace --stack mixed "
 	       "-o "
 	       "FILE.gtap').\n"
 	       "\n"
@@ -420,7 +420,7 @@ TEST("errors: rows by stack without stacks say how to take them now")
 	call_with("cudaSetDevice", "device", 9, 101);
 	expect(true, "COUNT  FUNCTION       ERROR                     PID  PROCESS  CALLED BY\n"
 		     "    1  cudaSetDevice  cudaErrorInvalidDevice    100  train    -\n"
-		     "Callers are unknown: no stacks were recorded (use --stack fp).\n"
+		     "Callers are unknown: no stacks were recorded (use --stack mixed).\n"
 		     "Complete: 0 calls, none lost.\n");
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The maps of unwinding rules, which user space fills and the programs on calls read: a table of
+ * rows (elf/unwind_row.h), and which of them belong to a file.
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define GT_UNWIND_MAX_ROWS (1u << 20) /* of all files: 8 MiB */
+#define GT_UNWIND_MAX_ROWS_BITS 20
+#define GT_UNWIND_MAX_FILES (1u << GT_UNWIND_FILE_BITS)
+#define GT_UNWIND_FILE_BITS 12
+
+/* A file as the kernel and stat(2) both know it: devices differ for overlayfs and btrfs. */
+struct gt_unwind_file {
+	__u64 inode;
+	__u64 size; /* bytes */
+};
+
+/* The rows of a file, by offset. */
+struct gt_unwind_range {
+	__u32 first;
+	__u32 count;
+	__u32 file; /* its number, below GT_UNWIND_MAX_FILES */
+};

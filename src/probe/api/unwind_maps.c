@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "probe/api/unwind_maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "elf/proc_maps.h"
+#include "elf/unwind_rows.h"
+#include "probe/api/unwind.h"
+#include "probe/load.h"
+
+#define ROWS_BYTES (GT_UNWIND_MAX_ROWS * sizeof(struct gt_unwind_row))
+
+struct gt_unwind_maps {
+	struct gt_event_queue *notes;
+	int rows_fd, files_fd;
+	struct gt_unwind_row *rows; /* of the map; NULL: not mapped */
+	size_t used;                /* rows */
+	__u32 file_count;           /* that have rows */
+	struct gt_hash *files;      /* struct gt_unwind_file -> any: those that were read */
+};
+
+int gt_unwind_maps_open(struct gt_event_queue *notes, struct gt_unwind_maps **ret_maps,
+			struct gt_diag *diag)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, rows, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, files, .map_flags = BPF_F_NO_PREALLOC);
+	gt_auto(unwind_maps) struct gt_unwind_maps *maps = calloc(1, sizeof(*maps));
+	void *memory;
+
+	if (!maps)
+		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
+	maps->notes = notes;
+	maps->rows_fd = maps->files_fd = -1;
+	maps->files = gt_hash_new();
+	if (!maps->files)
+		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
+	maps->rows_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gputap_rows", sizeof(__u32),
+				       sizeof(struct gt_unwind_row), GT_UNWIND_MAX_ROWS, &rows);
+	if (maps->rows_fd < 0)
+		return gt_load_failed(-errno, "cuda", diag);
+	maps->files_fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_files", sizeof(struct gt_unwind_file),
+			       sizeof(struct gt_unwind_range), GT_UNWIND_MAX_FILES, &files);
+	if (maps->files_fd < 0)
+		return gt_load_failed(-errno, "cuda", diag);
+	memory = mmap(NULL, ROWS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, maps->rows_fd, 0);
+	if (memory == MAP_FAILED)
+		return gt_load_failed(-errno, "cuda", diag);
+	maps->rows = memory;
+	*ret_maps = gt_take(maps);
+	return 0;
+}
+
+void gt_unwind_maps_close(struct gt_unwind_maps *maps)
+{
+	if (!maps)
+		return;
+	if (maps->rows)
+		munmap(maps->rows, ROWS_BYTES);
+	if (maps->rows_fd >= 0)
+		close(maps->rows_fd);
+	if (maps->files_fd >= 0)
+		close(maps->files_fd);
+	gt_hash_free(maps->files);
+	free(maps);
+}
+
+int gt_unwind_maps_rows_fd(const struct gt_unwind_maps *maps)
+{
+	return maps->rows_fd;
+}
+
+int gt_unwind_maps_files_fd(const struct gt_unwind_maps *maps)
+{
+	return maps->files_fd;
+}
+
+/* The rows are complete before the programs find them. */
+static int publish_rows(struct gt_unwind_maps *maps, const struct gt_unwind_file *file,
+			const struct gt_unwind_rows *rows)
+{
+	const struct gt_unwind_range range = {
+		.first = (__u32)maps->used,
+		.count = (__u32)rows->count,
+		.file = maps->file_count,
+	};
+
+	if (maps->file_count == GT_UNWIND_MAX_FILES)
+		return -E2BIG;
+	memcpy(maps->rows + maps->used, rows->items, rows->count * sizeof(*rows->items));
+	if (bpf_map_update_elem(maps->files_fd, file, &range, BPF_ANY))
+		return -E2BIG;
+	maps->used += rows->count;
+	maps->file_count++;
+	return 0;
+}
+
+static int read_rules(struct gt_unwind_maps *maps, const char *path,
+		      const struct gt_unwind_file *file)
+{
+	gt_auto(elf) struct gt_elf *elf = NULL;
+	struct gt_unwind_rows rows;
+	int error = gt_elf_open(path, &elf, NULL);
+
+	if (!error)
+		error = gt_unwind_rows_read(elf, GT_UNWIND_MAX_ROWS - maps->used, &rows);
+	if (error)
+		return error;
+	error = publish_rows(maps, file, &rows);
+	gt_unwind_rows_free(&rows);
+	return error;
+}
+
+void gt_unwind_maps_add(struct gt_unwind_maps *maps, const char *path, uint64_t inode)
+{
+	struct gt_unwind_file file = {0};
+	struct stat status;
+
+	/* The programs know a file by its inode: another one of this name has other rules. */
+	if (stat(path, &status) || !S_ISREG(status.st_mode) || (inode && status.st_ino != inode))
+		return;
+	file.inode = status.st_ino;
+	file.size = (__u64)status.st_size;
+	if (gt_hash_get(maps->files, &file, sizeof(file)) ||
+	    gt_hash_set(maps->files, &file, sizeof(file), maps) ||
+	    read_rules(maps, path, &file) != -E2BIG)
+		return;
+	gt_event_queue_note(maps->notes,
+			    "the unwinding rules of %s do not fit: its functions without frame "
+			    "pointer hide their callers; --stack dwarf shows them",
+			    path);
+}
+
+void gt_unwind_maps_add_process(struct gt_unwind_maps *maps, pid_t process)
+{
+	gt_auto_proc_maps mapped = {0};
+	gt_auto_strbuf path = GT_STRBUF_INIT;
+
+	if (gt_proc_maps_read((uint32_t)process, &mapped, NULL))
+		return;
+	for (size_t i = 0; i < mapped.count; i++) {
+		const struct gt_proc_mapping *mapping = &mapped.items[i];
+
+		if (mapping->executable && gt_proc_mapping_is_file(mapping) &&
+		    !gt_proc_mapping_path(&mapped, mapping, &path, NULL) && !path.failed)
+			gt_unwind_maps_add(maps, gt_strbuf_string(&path), mapping->inode);
+	}
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Callers of calls, compared with those that backtrace(3) finds in the program itself.
+
+load helper
+
+setup() {
+	need_probes
+	[ "$(uname -m)" = x86_64 ] || skip "functions have frame pointers on $(uname -m)"
+	command -v g++ >/dev/null || skip "no g++"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# build_stacks OPTION…: the program ./stacks.
+build_stacks() {
+	g++ -g "$@" "-I$root/softgpu/include" "$root/tests/programs/stacks.cpp" -o stacks -lpthread \
+		"$softgpu/libcudart.so.13" || fail "g++ $*"
+}
+
+# check_stacks METHOD DEPTH: each call has the callers that the program printed, up to a depth.
+check_stacks() {
+	gputap trace --gpu soft --stack "$1" --stack-depth "$2" -v -f cudaMalloc --json -o trace.json -- ./stacks
+	expect_status 0
+	expect_error_line '^gputap: 14 calls: 14 complete, 0 unfinished, 0 lost$'
+	printf '%s\n' "$output" | awk -v depth="$2" '{
+		line = $1
+		for (i = 2; i <= NF && i <= depth; i++)
+			line = line " " $i
+		print line
+	}' >expected
+	jq -r 'select(.name == "cudaMalloc" and .stack) |
+		"\(.args.size // .arguments.size) \(.stack.frames[1:] | map(select(.inlined | not).address) | join(" "))"' trace.json >found
+	diff expected found >difference || fail "$(cat difference)"
+}
+
+@test "callers are those of backtrace(3) in a program without frame pointers" {
+	for options in "-O2 -fomit-frame-pointer" "-O1 -fomit-frame-pointer" "-O3 -fomit-frame-pointer -mavx" \
+		"-O2 -fomit-frame-pointer -no-pie"; do
+		# shellcheck disable=SC2086
+		build_stacks $options
+		check_stacks mixed 127
+	done
+}
+
+@test "callers are those of backtrace(3) in a program with frame pointers, and at any depth" {
+	build_stacks -O1 -fno-omit-frame-pointer
+	check_stacks mixed 127
+	check_stacks mixed 5
+}
