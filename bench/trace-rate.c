@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls that `gputap trace -o FILE` loses of a program that makes 100,000 calls per second for
- * ten seconds (--quick: one). The goal is none.
+ * The calls that `gputap trace` loses of a program that makes 1,000,000 (--quick: 100,000): into a
+ * capture at 100,000 calls per second, and as text and as JSON at full speed. The goal is none.
  */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "probe/load.h"
 
-int main(int argc, char **argv)
+static const struct {
+	const char *name;
+	const char *options; /* of gputap trace */
+	const char *rate;    /* options of the program */
+} rate_cases[] = {
+	{"trace_rate_lost", "", "--rate 100000"},
+	{"trace_full_speed_text_lost", "-t", ""},
+	{"trace_full_speed_json_lost", "--json", ""},
+};
+
+/* The calls that were lost; -1: the trace failed. */
+static long count_lost(const char *options, const char *rate, int calls)
 {
-	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
 	unsigned long lost = 0, complete = 0;
 	char command[1024], line[512];
 	FILE *output;
 
-	setenv("LD_LIBRARY_PATH", STANDIN, 1);
-	gt_load_set_verbose(false);
-	if (gt_load_check(NULL)) {
-		printf("trace_rate_lost skip BPF programs cannot be loaded here\n");
-		return 0;
-	}
 	snprintf(command, sizeof(command),
-		 "'%s' trace --gpu nvidia -o /dev/null -- '%s' --rate 100000 %d 2>&1 >/dev/null",
-		 GPUTAP, CALLS, quick ? 100000 : 1000000);
+		 "'%s' trace %s --gpu nvidia -o /dev/null -- '%s' %s %d 2>&1 >/dev/null", GPUTAP,
+		 options, CALLS, rate, calls);
 	output = popen(command, "r");
 	while (output && fgets(line, sizeof(line), output))
 		if (!sscanf(line, "gputap: %*u calls: %lu complete, %*u unfinished, %lu lost",
@@ -34,10 +39,28 @@ int main(int argc, char **argv)
 			       "gputap: incomplete: %*u calls: %lu complete, %*u unfinished, %lu "
 			       "lost",
 			       &complete, &lost);
-	if (!output || pclose(output) || !complete) {
-		fprintf(stderr, "trace-rate: the trace failed\n");
-		return 1;
+	return output && !pclose(output) && complete ? (long)lost : -1;
+}
+
+int main(int argc, char **argv)
+{
+	bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+
+	setenv("LD_LIBRARY_PATH", STANDIN, 1);
+	gt_load_set_verbose(false);
+	if (gt_load_check(NULL)) {
+		printf("trace_rate_lost skip BPF programs cannot be loaded here\n");
+		return 0;
 	}
-	printf("trace_rate_lost %lu calls (goal: 0)\n", lost);
+	for (size_t i = 0; i < gt_countof(rate_cases); i++) {
+		long lost = count_lost(rate_cases[i].options, rate_cases[i].rate,
+				       quick ? 100000 : 1000000);
+
+		if (lost < 0) {
+			fprintf(stderr, "trace-rate: the trace failed\n");
+			return 1;
+		}
+		printf("%s %ld calls (goal: 0)\n", rate_cases[i].name, lost);
+	}
 	return 0;
 }

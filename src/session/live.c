@@ -15,6 +15,7 @@
 #include "names/nvidia.h"
 #include "probe/api/calls.h"
 #include "probe/api/gaps.h"
+#include "probe/api/unwind.h"
 #include "probe/api/unwind_maps.h"
 #include "probe/load.h"
 #include "probe/python/python.h"
@@ -204,7 +205,8 @@ static int make_unwind_maps(struct gt_live *live, struct gt_diag *diag)
 
 	if (live->options->stack != GT_STACK_MIXED)
 		return 0;
-	error = gt_unwind_maps_open(gt_pipeline_queue(live->pipeline), &live->unwind_maps, diag);
+	error = gt_unwind_maps_open(gt_pipeline_queue(live->pipeline), GT_UNWIND_MAX_ROWS,
+				    &live->unwind_maps, diag);
 	if (!error)
 		gt_pipeline_fill_unwind_maps(live->pipeline, live->unwind_maps);
 	return error;

@@ -9,8 +9,8 @@
 #include <linux/types.h>
 #endif
 
-#define GT_UNWIND_MAX_ROWS (1u << 20) /* of all files: 8 MiB */
-#define GT_UNWIND_MAX_ROWS_BITS 20
+#define GT_UNWIND_MAX_ROWS (1u << GT_UNWIND_MAX_ROWS_BITS) /* of all files: 32 MiB */
+#define GT_UNWIND_MAX_ROWS_BITS 22
 #define GT_UNWIND_MAX_FILES (1u << GT_UNWIND_FILE_BITS)
 #define GT_UNWIND_FILE_BITS 12
 

@@ -17,24 +17,51 @@
 #include "probe/api/unwind.h"
 #include "probe/load.h"
 
-#define ROWS_BYTES (GT_UNWIND_MAX_ROWS * sizeof(struct gt_unwind_row))
+#define MIN_ROWS (1u << 16)
 
 struct gt_unwind_maps {
 	struct gt_event_queue *notes;
 	int rows_fd, files_fd;
 	struct gt_unwind_row *rows; /* of the map; NULL: not mapped */
-	size_t used;                /* rows */
+	size_t limit, used;         /* rows */
 	__u32 file_count;           /* that have rows */
 	struct gt_hash *files;      /* struct gt_unwind_file -> any: those that were read */
 };
 
-int gt_unwind_maps_open(struct gt_event_queue *notes, struct gt_unwind_maps **ret_maps,
-			struct gt_diag *diag)
+static size_t rows_bytes(const struct gt_unwind_maps *maps)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, rows, .map_flags = BPF_F_MMAPABLE);
+	return maps->limit * sizeof(struct gt_unwind_row);
+}
+
+/* A table that takes too much of the memory is made smaller. */
+static int make_rows(struct gt_unwind_maps *maps, size_t limit)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	void *memory;
+
+	for (;; limit /= 4) {
+		maps->limit = limit;
+		maps->rows_fd =
+			bpf_map_create(BPF_MAP_TYPE_ARRAY, "gputap_rows", sizeof(__u32),
+				       sizeof(struct gt_unwind_row), (__u32)limit, &options);
+		if (maps->rows_fd >= 0)
+			break;
+		if (errno != ENOMEM || limit / 4 < MIN_ROWS)
+			return -errno;
+	}
+	memory = mmap(NULL, rows_bytes(maps), PROT_READ | PROT_WRITE, MAP_SHARED, maps->rows_fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	maps->rows = memory;
+	return 0;
+}
+
+int gt_unwind_maps_open(struct gt_event_queue *notes, size_t limit,
+			struct gt_unwind_maps **ret_maps, struct gt_diag *diag)
+{
 	LIBBPF_OPTS(bpf_map_create_opts, files, .map_flags = BPF_F_NO_PREALLOC);
 	gt_auto(unwind_maps) struct gt_unwind_maps *maps = calloc(1, sizeof(*maps));
-	void *memory;
+	int error;
 
 	if (!maps)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
@@ -43,19 +70,14 @@ int gt_unwind_maps_open(struct gt_event_queue *notes, struct gt_unwind_maps **re
 	maps->files = gt_hash_new();
 	if (!maps->files)
 		return gt_diag(diag, -ENOMEM, "cuda", NULL, "out of memory");
-	maps->rows_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "gputap_rows", sizeof(__u32),
-				       sizeof(struct gt_unwind_row), GT_UNWIND_MAX_ROWS, &rows);
-	if (maps->rows_fd < 0)
-		return gt_load_failed(-errno, "cuda", diag);
+	error = make_rows(maps, limit);
+	if (error)
+		return gt_load_failed(error, "cuda", diag);
 	maps->files_fd =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_files", sizeof(struct gt_unwind_file),
 			       sizeof(struct gt_unwind_range), GT_UNWIND_MAX_FILES, &files);
 	if (maps->files_fd < 0)
 		return gt_load_failed(-errno, "cuda", diag);
-	memory = mmap(NULL, ROWS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, maps->rows_fd, 0);
-	if (memory == MAP_FAILED)
-		return gt_load_failed(-errno, "cuda", diag);
-	maps->rows = memory;
 	*ret_maps = gt_take(maps);
 	return 0;
 }
@@ -65,7 +87,7 @@ void gt_unwind_maps_close(struct gt_unwind_maps *maps)
 	if (!maps)
 		return;
 	if (maps->rows)
-		munmap(maps->rows, ROWS_BYTES);
+		munmap(maps->rows, rows_bytes(maps));
 	if (maps->rows_fd >= 0)
 		close(maps->rows_fd);
 	if (maps->files_fd >= 0)
@@ -112,7 +134,7 @@ static int read_rules(struct gt_unwind_maps *maps, const char *path,
 	int error = gt_elf_open(path, &elf, NULL);
 
 	if (!error)
-		error = gt_unwind_rows_read(elf, GT_UNWIND_MAX_ROWS - maps->used, &rows);
+		error = gt_unwind_rows_read(elf, maps->limit - maps->used, &rows);
 	if (error)
 		return error;
 	error = publish_rows(maps, file, &rows);

@@ -12,11 +12,11 @@
 struct gt_unwind_maps;
 
 /*
- * Creates the maps. What does not fit is noted in `notes`, which must outlive them. 0, or a
- * negative errno with a diagnosis.
+ * Creates the maps, for at most `limit` rows (GT_UNWIND_MAX_ROWS or less). What does not fit is
+ * noted in `notes`, which must outlive them. 0, or a negative errno with a diagnosis.
  */
-int gt_unwind_maps_open(struct gt_event_queue *notes, struct gt_unwind_maps **ret_maps,
-			struct gt_diag *diag);
+int gt_unwind_maps_open(struct gt_event_queue *notes, size_t limit,
+			struct gt_unwind_maps **ret_maps, struct gt_diag *diag);
 void gt_unwind_maps_close(struct gt_unwind_maps *maps);
 GT_DEFINE_AUTO(unwind_maps, struct gt_unwind_maps, gt_unwind_maps_close)
 

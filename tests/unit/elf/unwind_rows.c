@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
+#include <gnu/libc-version.h>
 
 #include "elf/cfi.h"
 #include "tap.h"
@@ -36,11 +36,12 @@ static bool is_like(const struct gt_cfi_row *rules, uint32_t rule)
 	       rules->rules[GT_CFI_RETURN].kind != GT_CFI_AT;
 }
 
+/* By a function that sanitizers do not replace. */
 static const char *libc_path(void)
 {
 	Dl_info info;
 
-	return dladdr((void *)printf, &info) ? info.dli_fname : "";
+	return dladdr((void *)gnu_get_libc_version, &info) ? info.dli_fname : "";
 }
 
 TEST("each row of the C library is the rule at its address")
@@ -48,7 +49,7 @@ TEST("each row of the C library is the rule at its address")
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	gt_auto(cfi) struct gt_cfi *cfi = NULL;
 	struct gt_unwind_rows rows = {0};
-	size_t unlike = 0, unordered = 0, without = 0, pointers = 0, signals = 0, ends = 0;
+	size_t unlike = 0, unordered = 0, without = 0, signals = 0, ends = 0;
 
 	CHECK_INT(gt_elf_open(libc_path(), &elf, NULL), 0);
 	CHECK_INT(gt_cfi_open(elf, &cfi, NULL), 0);
@@ -64,7 +65,6 @@ TEST("each row of the C library is the rule at its address")
 		} else {
 			unlike += !is_like(&rules, row->rule);
 		}
-		pointers += GT_UNWIND_KIND(row->rule) == GT_UNWIND_BY_POINTER;
 		signals += GT_UNWIND_KIND(row->rule) == GT_UNWIND_BY_SIGNAL;
 		ends += GT_UNWIND_KIND(row->rule) == GT_UNWIND_ENDS;
 	}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared by call-parts.c and its BPF programs. */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define PART_RECORD_BYTES 96 /* of a call with two arguments */
+#define PART_RING_BYTES (1u << 20)
+#define PART_ROUNDS 4096 /* whose records fit into the ring */
+
+struct part_request {
+	__u32 rounds;
+	__u32 reserved;
+	__u64 memory; /* address in the process that runs the program */
+};
+
+struct part_state {
+	__u64 words[8];
+};
+
+struct part_plan {
+	__u64 words[8];
+};
