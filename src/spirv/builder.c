@@ -9,15 +9,23 @@ enum {
 	MAX_OPERANDS = 16, /* of types and constants */
 };
 
+enum {
+	SPIRV_1_0 = 0x10000,
+};
+
 void gt_spirv_init(struct gt_spirv_builder *builder)
 {
-	*builder = (struct gt_spirv_builder){.bound = 1, .known = gt_hash_new()};
+	static const uint32_t capabilities[] = {SpvCapabilityAddresses, SpvCapabilityKernel,
+						SpvCapabilityInt64, SpvCapabilityInt16,
+						SpvCapabilityInt8};
+
+	*builder =
+		(struct gt_spirv_builder){.version = SPIRV_1_0, .bound = 1, .known = gt_hash_new()};
 	builder->failed = !builder->known;
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityAddresses);
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityKernel);
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt64);
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt16);
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, SpvCapabilityInt8);
+	for (size_t i = 0; i < gt_countof(capabilities); i++)
+		gt_spirv_require(builder, capabilities[i]);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_MEMORY_MODEL], SpvOpMemoryModel,
+		      SpvAddressingModelPhysical64, SpvMemoryModelOpenCL);
 }
 
 void gt_spirv_words_clear(struct gt_spirv_words *words)
@@ -27,14 +35,10 @@ void gt_spirv_words_clear(struct gt_spirv_words *words)
 
 void gt_spirv_clear(struct gt_spirv_builder *builder)
 {
-	gt_spirv_words_clear(&builder->capabilities);
-	gt_spirv_words_clear(&builder->entry_points);
-	gt_spirv_words_clear(&builder->modes);
-	gt_spirv_words_clear(&builder->names);
-	gt_spirv_words_clear(&builder->decorations);
-	gt_spirv_words_clear(&builder->globals);
-	gt_spirv_words_clear(&builder->imports);
-	gt_spirv_words_clear(&builder->functions);
+	for (unsigned i = 0; i < GT_SPIRV_SECTIONS; i++)
+		gt_spirv_words_clear(&builder->sections[i]);
+	gt_spirv_words_clear(&builder->processed);
+	gt_spirv_words_clear(&builder->declarations);
 	gt_hash_free(builder->known);
 	builder->known = NULL;
 }
@@ -83,12 +87,12 @@ void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const ui
 
 void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability)
 {
-	const struct gt_spirv_words *words = &builder->capabilities;
+	const struct gt_spirv_words *words = &builder->sections[GT_SPIRV_CAPABILITIES];
 
-	for (size_t i = 1; i < words->words.count; i += 2)
-		if (words->words.items[i] == capability)
+	for (size_t i = 0; i + 1 < words->words.count; i += 2)
+		if (words->words.items[i + 1] == capability)
 			return;
-	gt_spirv_emit(&builder->capabilities, SpvOpCapability, capability);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_CAPABILITIES], SpvOpCapability, capability);
 }
 
 void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *others,
@@ -122,8 +126,8 @@ uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint
 	words[length++] = id;
 	if (count)
 		memcpy(words + length, operands, count * sizeof(*words));
-	gt_spirv_add(&builder->globals, opcode, words, length + count);
-	builder->failed = gt_hash_set(builder->known, key, size, (void *)(uintptr_t)id) != 0;
+	gt_spirv_add(&builder->sections[GT_SPIRV_GLOBALS], opcode, words, length + count);
+	builder->failed |= gt_hash_set(builder->known, key, size, (void *)(uintptr_t)id) != 0;
 	return id;
 }
 
@@ -194,7 +198,8 @@ static uint32_t numbered(struct gt_spirv_builder *builder, uint32_t kind, uint32
 		return id;
 	id = gt_spirv_id(builder);
 	*ret_added = true;
-	builder->failed = gt_hash_set(builder->known, key, sizeof(key), (void *)(uintptr_t)id) != 0;
+	builder->failed |=
+		gt_hash_set(builder->known, key, sizeof(key), (void *)(uintptr_t)id) != 0;
 	return id;
 }
 
@@ -206,9 +211,10 @@ uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_
 	id = numbered(builder, SpvOpSpecConstant, spec_id, &is_new);
 	if (!is_new)
 		return id;
-	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationSpecId, spec_id);
-	gt_spirv_emit(&builder->globals, SpvOpSpecConstant, type, id, (uint32_t)value,
-		      (uint32_t)(value >> 32));
+	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
+		      SpvDecorationSpecId, spec_id);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_GLOBALS], SpvOpSpecConstant, type, id,
+		      (uint32_t)value, (uint32_t)(value >> 32));
 	return id;
 }
 
@@ -221,16 +227,22 @@ uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
 	id = numbered(builder, SpvOpVariable, builtin, &is_new);
 	if (!is_new)
 		return id;
-	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationBuiltIn, builtin);
-	gt_spirv_emit(&builder->decorations, SpvOpDecorate, id, SpvDecorationConstant);
-	gt_spirv_emit(&builder->globals, SpvOpVariable, type, id, SpvStorageClassInput);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
+		      SpvDecorationBuiltIn, builtin);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
+		      SpvDecorationConstant);
+	gt_spirv_emit(&builder->sections[GT_SPIRV_GLOBALS], SpvOpVariable, type, id,
+		      SpvStorageClassInput);
 	return id;
 }
 
 uint32_t gt_spirv_extended(struct gt_spirv_builder *builder)
 {
-	if (!builder->extended)
-		builder->extended = gt_spirv_id(builder);
+	if (builder->extended)
+		return builder->extended;
+	builder->extended = gt_spirv_id(builder);
+	gt_spirv_add_string(&builder->sections[GT_SPIRV_IMPORTS], SpvOpExtInstImport,
+			    &builder->extended, 1, "OpenCL.std", NULL, 0);
 	return builder->extended;
 }
 
@@ -250,15 +262,15 @@ uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uns
 	id = gt_spirv_id(builder);
 	builder->failed |= gt_hash_set_str(builder->known, name, (void *)(uintptr_t)id) != 0;
 	gt_spirv_require(builder, SpvCapabilityLinkage);
-	gt_spirv_add_string(&builder->decorations, SpvOpDecorate,
+	gt_spirv_add_string(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate,
 			    (uint32_t[]){id, SpvDecorationLinkageAttributes}, 2, name,
 			    (uint32_t[]){SpvLinkageTypeImport}, 1);
-	gt_spirv_emit(&builder->imports, SpvOpFunction, nothing, id, SpvFunctionControlMaskNone,
-		      type);
+	gt_spirv_emit(&builder->declarations, SpvOpFunction, nothing, id,
+		      SpvFunctionControlMaskNone, type);
 	for (unsigned i = 0; i < parameters; i++)
-		gt_spirv_emit(&builder->imports, SpvOpFunctionParameter, word,
+		gt_spirv_emit(&builder->declarations, SpvOpFunctionParameter, word,
 			      gt_spirv_id(builder));
-	gt_spirv_add(&builder->imports, SpvOpFunctionEnd, NULL, 0);
+	gt_spirv_add(&builder->declarations, SpvOpFunctionEnd, NULL, 0);
 	return id;
 }
 
@@ -267,10 +279,11 @@ uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uns
 void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t function, const char *name,
 			      const uint32_t *interface, size_t count)
 {
-	gt_spirv_add_string(&builder->entry_points, SpvOpEntryPoint,
+	gt_spirv_add_string(&builder->sections[GT_SPIRV_ENTRY_POINTS], SpvOpEntryPoint,
 			    (uint32_t[]){SpvExecutionModelKernel, function}, 2, name, interface,
 			    count);
-	gt_spirv_add_string(&builder->names, SpvOpName, &function, 1, name, NULL, 0);
+	gt_spirv_add_string(&builder->sections[GT_SPIRV_DEBUG], SpvOpName, &function, 1, name, NULL,
+			    0);
 }
 
 static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *section)
@@ -285,28 +298,88 @@ static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *s
 	}
 }
 
-int gt_spirv_finish(const struct gt_spirv_builder *builder, uint32_t version,
-		    struct gt_strbuf *binary)
+int gt_spirv_finish(const struct gt_spirv_builder *builder, struct gt_strbuf *binary)
 {
-	struct gt_spirv_words head = {0}, model = {0};
+	struct gt_spirv_words head = {0};
 
 	for (size_t i = 0; i < 5; i++)
-		add_word(&head, (uint32_t[]){SpvMagicNumber, version, 0, builder->bound, 0}[i]);
-	if (builder->extended)
-		gt_spirv_add_string(&model, SpvOpExtInstImport, &builder->extended, 1, "OpenCL.std",
-				    NULL, 0);
-	gt_spirv_emit(&model, SpvOpMemoryModel, SpvAddressingModelPhysical64, SpvMemoryModelOpenCL);
+		add_word(&head, (uint32_t[]){SpvMagicNumber, builder->version, builder->generator,
+					     builder->bound, 0}[i]);
 	add_section(binary, &head);
-	add_section(binary, &builder->capabilities);
-	add_section(binary, &model);
-	add_section(binary, &builder->entry_points);
-	add_section(binary, &builder->modes);
-	add_section(binary, &builder->names);
-	add_section(binary, &builder->decorations);
-	add_section(binary, &builder->globals);
-	add_section(binary, &builder->imports);
-	add_section(binary, &builder->functions);
 	gt_spirv_words_clear(&head);
-	gt_spirv_words_clear(&model);
+	for (unsigned i = 0; i < GT_SPIRV_SECTIONS; i++) {
+		if (i == GT_SPIRV_FUNCTIONS)
+			add_section(binary, &builder->declarations);
+		add_section(binary, &builder->sections[i]);
+		if (i == GT_SPIRV_DEBUG)
+			add_section(binary, &builder->processed);
+	}
 	return builder->failed || binary->failed ? -ENOMEM : 0;
+}
+
+/* ---- from a module ---- */
+
+/* Remember a type or constant, so that it is used again. */
+static void remember(struct gt_spirv_builder *builder,
+		     const struct gt_spirv_instruction *instruction)
+{
+	uint32_t key[MAX_OPERANDS + 2] = {instruction->opcode};
+	bool has_type, has_result;
+	unsigned operands;
+
+	gt_spirv_results(instruction->opcode, &has_type, &has_result);
+	if (!has_result || instruction->count - 2u - has_type > MAX_OPERANDS)
+		return;
+	operands = instruction->count - 2u - has_type;
+	if (has_type)
+		key[1] = instruction->words[1];
+	memcpy(key + 2, instruction->words + 2 + has_type, operands * sizeof(*key));
+	builder->failed |= gt_hash_set(builder->known, key, (operands + 2) * sizeof(*key),
+				       (void *)(uintptr_t)instruction->words[1 + has_type]) != 0;
+}
+
+/* Remember the variable of a built-in value: OpDecorate id BuiltIn number. */
+static void remember_builtin(struct gt_spirv_builder *builder,
+			     const struct gt_spirv_instruction *instruction)
+{
+	uint32_t key[3] = {SpvOpVariable, 0, UINT32_MAX};
+
+	if (instruction->opcode != SpvOpDecorate || instruction->count != 4 ||
+	    instruction->words[2] != SpvDecorationBuiltIn || !instruction->words[1])
+		return;
+	key[1] = instruction->words[3];
+	builder->failed |= gt_hash_set(builder->known, key, sizeof(key),
+				       (void *)(uintptr_t)instruction->words[1]) != 0;
+}
+
+static bool is_opencl_std(const struct gt_spirv_instruction *instruction)
+{
+	return instruction->opcode == SpvOpExtInstImport && instruction->count == 5 &&
+	       !memcmp(instruction->words + 2, "OpenCL.std", sizeof("OpenCL.std"));
+}
+
+void gt_spirv_init_from(struct gt_spirv_builder *builder, const struct gt_spirv_module *module)
+{
+	*builder = (struct gt_spirv_builder){
+		.version = module->version,
+		.generator = module->generator,
+		.bound = module->bound,
+		.known = gt_hash_new(),
+	};
+	builder->failed = !builder->known;
+	for (unsigned section = 0; section < GT_SPIRV_SECTIONS && !builder->failed; section++)
+		for (size_t i = module->sections[section]; i < module->sections[section + 1]; i++) {
+			const struct gt_spirv_instruction *one = &module->instructions.items[i];
+			bool is_processed = one->opcode == SpvOpModuleProcessed;
+
+			gt_spirv_add(is_processed ? &builder->processed
+						  : &builder->sections[section],
+				     one->opcode, one->words + 1, one->count - 1u);
+			if (section == GT_SPIRV_GLOBALS && one->opcode != SpvOpVariable &&
+			    one->opcode != SpvOpTypeStruct)
+				remember(builder, one);
+			remember_builtin(builder, one);
+			if (is_opencl_std(one))
+				builder->extended = one->words[1];
+		}
 }

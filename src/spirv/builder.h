@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "spirv/module.h"
 
 /* A part of a module: instructions. */
 struct gt_spirv_words {
@@ -24,16 +25,24 @@ struct gt_spirv_words {
 };
 
 struct gt_spirv_builder {
-	struct gt_spirv_words capabilities, entry_points, modes, names, decorations, globals,
-		imports, functions;
-	uint32_t bound;    /* all ids are below */
-	uint32_t extended; /* the instruction set OpenCL.std; 0: not imported yet */
-	struct gt_hash
-		*known; /* types and constants: from the words of the instruction to the id */
+	struct gt_spirv_words sections[GT_SPIRV_SECTIONS];
+	struct gt_spirv_words processed;    /* at the end of the debug information */
+	struct gt_spirv_words declarations; /* of functions: they precede all definitions */
+	uint32_t version;                   /* 0x10000 is 1.0 */
+	uint32_t generator;
+	uint32_t bound;        /* all ids are below */
+	uint32_t extended;     /* the instruction set OpenCL.std; 0: not imported yet */
+	struct gt_hash *known; /* types and constants: from their instruction to the id */
 	bool failed;
 };
 
+/* An empty module of SPIR-V 1.0. */
 void gt_spirv_init(struct gt_spirv_builder *builder);
+/*
+ * A module to add to: its types, constants and built-in values are used again, since the types of a
+ * module must not be duplicated. It may be freed afterwards.
+ */
+void gt_spirv_init_from(struct gt_spirv_builder *builder, const struct gt_spirv_module *module);
 void gt_spirv_clear(struct gt_spirv_builder *builder);
 /* Declare a capability, once; those of integers and of kernels are there from the start. */
 void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability);
@@ -41,7 +50,10 @@ void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability);
 /* A fresh id. */
 static inline uint32_t gt_spirv_id(struct gt_spirv_builder *builder)
 {
-	return builder->bound++;
+	if (builder->bound < GT_SPIRV_MAX_BOUND)
+		return builder->bound++;
+	builder->failed = true;
+	return builder->bound - 1;
 }
 
 /* Add an instruction with `count` operands; ids of type and result come first. */
@@ -94,9 +106,5 @@ uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uns
 void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t function, const char *name,
 			      const uint32_t *interface, size_t count);
 
-/*
- * Adds the module, as little-endian words, to `binary`. 0 or -ENOMEM. `version` is that of SPIR-V,
- * 0x10000 for 1.0.
- */
-int gt_spirv_finish(const struct gt_spirv_builder *builder, uint32_t version,
-		    struct gt_strbuf *binary);
+/* Adds the module, as little-endian words, to `binary`. 0 or -ENOMEM. */
+int gt_spirv_finish(const struct gt_spirv_builder *builder, struct gt_strbuf *binary);

@@ -298,24 +298,30 @@ static bool has_context(const struct gt_spirvgen *gen)
 	return gen->job->section && gen->job->section->kind != GT_KIND_RUN;
 }
 
-/* The block that all others follow: arguments in registers, the array of the stack. */
-static void emit_first_block(struct gt_spirvgen *gen)
+void gt_spirvgen_declare_local(struct gt_spirvgen *gen)
+{
+	uint32_t bytes = gt_spirvgen_local_bytes(gen), array;
+
+	gen->local = 0;
+	if (!bytes)
+		return;
+	array = add_variable(
+		gen, gt_spirv_id(gen->builder),
+		gt_spirv_type_array(gen->builder, gt_spirvgen_int(gen, 64), bytes / 8));
+	gen->local = gt_spirvgen_emit(gen, SpvOpBitcast,
+				      gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction,
+							    gt_spirvgen_int(gen, 8)),
+				      array);
+}
+
+/* In the first block: arguments in registers, the array of the stack. */
+static void emit_arguments(struct gt_spirvgen *gen)
 {
 	const struct gt_ptxgen_value r1 = {GT_PTXGEN_B64, gt_ptxgen_id(GT_PTXGEN_ARGUMENT, 0, 1)};
 	const struct gt_ptxgen_value r2 = {GT_PTXGEN_B64, gt_ptxgen_id(GT_PTXGEN_ARGUMENT, 0, 2)};
-	uint32_t bytes = gt_spirvgen_local_bytes(gen), array, memory;
+	uint32_t memory;
 
-	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
-	if (bytes) {
-		array = add_variable(
-			gen, gt_spirv_id(gen->builder),
-			gt_spirv_type_array(gen->builder, gt_spirvgen_int(gen, 64), bytes / 8));
-		gen->local = gt_spirvgen_emit(gen, SpvOpBitcast,
-					      gt_spirv_type_pointer(gen->builder,
-								    SpvStorageClassFunction,
-								    gt_spirvgen_int(gen, 8)),
-					      array);
-	}
+	gt_spirvgen_declare_local(gen);
 	if (has_context(gen))
 		return;
 	memory = gen->job->memory_size ? gt_spirvgen_emit(gen, SpvOpConvertPtrToU,
@@ -362,10 +368,9 @@ static long order_blocks(struct gt_spirvgen *gen, struct gt_hash *by_label, uint
 	return done;
 }
 
-/* Add the blocks to the functions of the module, the variables in the first one. */
-static int add_blocks(struct gt_spirvgen *gen)
+int gt_spirvgen_add_blocks(struct gt_spirvgen *gen)
 {
-	struct gt_spirv_words *functions = &gen->builder->functions;
+	struct gt_spirv_words *functions = &gen->builder->sections[GT_SPIRV_FUNCTIONS];
 	gt_autofree uint32_t *order = calloc(gen->blocks.count + 1, sizeof(*order));
 	gt_auto(hash) struct gt_hash *by_label = gt_hash_new();
 	long count;
@@ -414,12 +419,12 @@ static uint32_t add_head(struct gt_spirvgen *gen)
 	uint32_t type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, count + 1);
 	uint32_t function = gt_spirv_id(builder);
 
-	gt_spirv_emit(&builder->functions, SpvOpFunction, nothing, function,
+	gt_spirv_emit(&builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunction, nothing, function,
 		      SpvFunctionControlMaskNone, type);
 	for (unsigned i = 0; i < count; i++) {
 		*parameters[i] = gt_spirv_id(builder);
-		gt_spirv_emit(&builder->functions, SpvOpFunctionParameter, types[i + 1],
-			      *parameters[i]);
+		gt_spirv_emit(&builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunctionParameter,
+			      types[i + 1], *parameters[i]);
 	}
 	return function;
 }
@@ -436,17 +441,14 @@ static void kernel_name(const struct gt_spirvgen *gen, struct gt_strbuf *ret_nam
 		gt_strbuf_putc(ret_name, (char)(isalnum((unsigned char)*name) ? *name : '_'));
 }
 
-static void lower_rows(struct gt_spirvgen *gen)
+void gt_spirvgen_lower_rows(struct gt_spirvgen *gen)
 {
-	emit_first_block(gen);
 	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
 	gt_vec_each (row, &gen->selection->list.rows) {
 		gen->row = row;
 		lower_row(gen);
 	}
 	gen->row = NULL;
-	if (gen->is_open)
-		emit_result_store(gen);
 }
 
 int gt_spirvgen_function(struct gt_spirvgen *gen)
@@ -455,13 +457,17 @@ int gt_spirvgen_function(struct gt_spirvgen *gen)
 	uint32_t function = add_head(gen);
 	int error;
 
-	lower_rows(gen);
+	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
+	emit_arguments(gen);
+	gt_spirvgen_lower_rows(gen);
+	if (gen->is_open)
+		emit_result_store(gen);
 	if (!gen->error && (gen->code.failed || gen->variables.failed))
 		gen->error = gt_diag(gen->diag, -ENOMEM, "translate", NULL, "out of memory");
 	if (gen->error)
 		return gen->error;
-	error = add_blocks(gen);
-	gt_spirv_add(&gen->builder->functions, SpvOpFunctionEnd, NULL, 0);
+	error = gt_spirvgen_add_blocks(gen);
+	gt_spirv_add(&gen->builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunctionEnd, NULL, 0);
 	kernel_name(gen, &name);
 	gt_spirv_add_entry_point(gen->builder, function, gt_strbuf_string(&name),
 				 gen->interface.items, gen->interface.count);

@@ -56,6 +56,8 @@ struct gt_spirvgen {
 /* An error at the row that is lowered. Returns `error`. */
 int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...) gt_printf(3, 4);
 
+void gt_spirvgen_clear(struct gt_spirvgen *gen);
+
 /* ---- function.c: blocks and registers ---- */
 
 /* A fresh id with the result of an instruction of `type`. */
@@ -93,6 +95,13 @@ uint32_t gt_spirvgen_read_predicate(struct gt_spirvgen *gen, struct gt_ptxgen_va
 /* Set a register to an integer of `bits`; for a predicate, bits is 1 and the id is a bool. */
 void gt_spirvgen_write(struct gt_spirvgen *gen, struct gt_ptxgen_value target, uint32_t id,
 		       unsigned bits, bool is_signed);
+
+/* Declare the array of the stack of gen->selection, in the first block. */
+void gt_spirvgen_declare_local(struct gt_spirvgen *gen);
+/* Lower the rows of gen->selection, in blocks of their own; the last one may be open. */
+void gt_spirvgen_lower_rows(struct gt_spirvgen *gen);
+/* Add the blocks to the functions of the module, the variables in the first one. 0 or -ENOMEM. */
+int gt_spirvgen_add_blocks(struct gt_spirvgen *gen);
 
 /* Generate the function and its entry point. 0 or -Exxx. */
 int gt_spirvgen_function(struct gt_spirvgen *gen);

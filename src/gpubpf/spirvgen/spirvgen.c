@@ -6,10 +6,6 @@
 
 #include "gpubpf/spirvgen/private.h"
 
-enum {
-	SPIRV_1_0 = 0x10000,
-};
-
 static struct gt_spirv_builder *builder_of(struct gt_translation *translation)
 {
 	if (!translation->spirv) {
@@ -20,7 +16,7 @@ static struct gt_spirv_builder *builder_of(struct gt_translation *translation)
 	return translation->spirv;
 }
 
-static void clear_generator(struct gt_spirvgen *gen)
+void gt_spirvgen_clear(struct gt_spirvgen *gen)
 {
 	gt_hash_free(gen->registers);
 	gt_hash_free(gen->labels);
@@ -33,7 +29,7 @@ static void clear_generator(struct gt_spirvgen *gen)
 /* Lower what was selected, and remove the function again where that fails. */
 static int lower(struct gt_spirvgen *gen)
 {
-	size_t words = gen->builder->functions.words.count;
+	size_t words = gen->builder->sections[GT_SPIRV_FUNCTIONS].words.count;
 	int error;
 
 	gen->registers = gt_hash_new();
@@ -43,8 +39,8 @@ static int lower(struct gt_spirvgen *gen)
 	else
 		error = gt_spirvgen_function(gen);
 	if (error)
-		gen->builder->functions.words.count = words;
-	clear_generator(gen);
+		gen->builder->sections[GT_SPIRV_FUNCTIONS].words.count = words;
+	gt_spirvgen_clear(gen);
 	return error;
 }
 
@@ -81,7 +77,7 @@ static int finish(const struct gt_translate_options *options,
 {
 	if (!translation->spirv)
 		return 0;
-	if (gt_spirv_finish(translation->spirv, SPIRV_1_0, module))
+	if (gt_spirv_finish(translation->spirv, module))
 		return gt_diag(diag, -ENOMEM, "translate", NULL, "out of memory");
 	return 0;
 }
