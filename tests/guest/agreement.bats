@@ -49,11 +49,11 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 
 @test "jobs: each dependency is reported, and who was blocked by whom" {
 	need_modules fakegpu
-	trace drm -- "$fire" chain 5 3000
+	trace drm -- "$fire" blocked 5 300
 	expect_agreement '[$ledger.jobs[] | . as $job | .dependencies[] |
 		[$job.context, $job.seqno, .[0], .[1]]] | length == 5 and sort ==
 		([$events[] | select(.on_context) | [.context, .seqno, .on_context, .on_seqno]] | unique)'
-	expect_agreement '[$events[] | select(.name == "blocked")] | length >= 1'
+	expect_agreement '[$events[] | select(.name == "blocked")] | length == 5'
 }
 
 @test "jobs: a timeout is reported, with the error of the job" {

@@ -85,6 +85,14 @@ static inline struct fakegpu_submit submit(int fd, unsigned ring, unsigned count
 	return request;
 }
 
+/* Release all rings once a job of this file waits for another one. */
+static inline void release_when_blocked(int fd, unsigned ring)
+{
+	struct fakegpu_release request = {.ring = ring, .timeout_ms = 60000};
+
+	call_ioctl(fd, DRM_IOCTL_FAKEGPU_RELEASE, &request, "release");
+}
+
 static inline void wait_for_ring(int fd, unsigned ring)
 {
 	struct fakegpu_wait request = {.ring = ring, .timeout_ms = 60000};

@@ -85,11 +85,36 @@ static void fire_chain(char **arguments)
 	wait_for_ring(fd, 1);
 }
 
-/* A job of another process, and another file, is what the job of this one waits for. */
+/* The same, but the first job runs until the second one is blocked by it. */
+static void fire_blocked(char **arguments)
+{
+	int fd = open_render();
+
+	for (unsigned long i = 0; i < number(arguments[0]); i++) {
+		submit(fd, 0, 1, number(arguments[1]), FAKEGPU_HOLD, -1);
+		submit(fd, 1, 1, 10, FAKEGPU_AFTER_OTHER, -1);
+		release_when_blocked(fd, 1);
+		wait_for_ring(fd, 1);
+	}
+}
+
+/* The engine starts the job when the wait begins. */
+static void fire_wait(char **arguments)
+{
+	int fd = open_render();
+
+	submit(fd, 0, 1, number(arguments[0]), FAKEGPU_HOLD, -1);
+	wait_for_ring(fd, 0);
+}
+
+/*
+ * A job of another process, and another file, is what the job of this one waits for. It runs until
+ * the other one is blocked, however late that is.
+ */
 static void fire_sync_file(char **arguments)
 {
-	struct fakegpu_submit first =
-		submit(open_render(), 0, 1, number(arguments[0]), FAKEGPU_OUT_FENCE, -1);
+	struct fakegpu_submit first = submit(open_render(), 0, 1, number(arguments[0]),
+					     FAKEGPU_OUT_FENCE | FAKEGPU_HOLD, -1);
 	struct pollfd done = {.fd = first.out_fence, .events = POLLIN};
 	pid_t child = fork();
 	int status = 0;
@@ -98,6 +123,7 @@ static void fire_sync_file(char **arguments)
 		int fd = open_render();
 
 		submit(fd, 1, 1, 10, 0, first.out_fence);
+		release_when_blocked(fd, 1);
 		wait_for_ring(fd, 1);
 		_exit(0);
 	}
@@ -296,6 +322,9 @@ static const struct fire_command {
 	{"submit", 3, "RING COUNT MICROSECONDS", "jobs on a ring, then wait for the last",
 	 fire_submit},
 	{"chain", 2, "COUNT MICROSECONDS", "pairs of jobs, the second after the first", fire_chain},
+	{"blocked", 2, "COUNT MICROSECONDS", "pairs of jobs, the second blocked by the first",
+	 fire_blocked},
+	{"wait", 1, "MICROSECONDS", "a job that starts when it is waited for", fire_wait},
 	{"sync-file", 1, "MICROSECONDS", "a job that depends on another process's", fire_sync_file},
 	{"syncobj", 1, "MICROSECONDS", "a job, awaited by a syncobj", fire_syncobj},
 	{"hang", 1, "RING", "a job that never completes, and one after it", fire_hang},

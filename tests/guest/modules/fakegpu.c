@@ -21,6 +21,7 @@
 #include <drm/gpu_scheduler.h>
 #include <linux/completion.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/dma-fence.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
@@ -98,6 +99,7 @@ struct fake_ring {
 	struct list_head queue;
 	struct hrtimer engine;
 	bool busy;
+	bool held;         /* the engine starts no job */
 	atomic64_t raised; /* when the engine raised its interrupt; 0: it has not */
 	u64 context, seqno;
 	const char *name;
@@ -139,6 +141,7 @@ struct fake_file {
 	struct mutex lock;
 	struct drm_sched_entity entities[FAKEGPU_RINGS];
 	struct dma_fence *last[FAKEGPU_RINGS];
+	bool holds; /* at least one ring */
 };
 
 static struct platform_device *platform;
@@ -179,7 +182,7 @@ static void start_engine(struct fake_ring *ring)
 {
 	struct fake_fence *first = list_first_entry_or_null(&ring->queue, struct fake_fence, node);
 
-	if (!first || !first->awaited || first->hangs || ring->busy)
+	if (!first || !first->awaited || first->hangs || ring->busy || ring->held)
 		return;
 	ring->busy = true;
 	hrtimer_start(&ring->engine, ns_to_ktime(first->duration_ns), HRTIMER_MODE_REL);
@@ -339,7 +342,7 @@ static enum drm_gpu_sched_stat end_hanging_job(struct drm_sched_job *base)
 	bool queued;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	queued = job->hw && !list_empty(&job->hw->node);
+	queued = job->hw && !list_empty(&job->hw->node) && !ring->held;
 	if (queued)
 		list_del_init(&job->hw->node);
 	start_engine(ring);
@@ -519,6 +522,31 @@ static int return_fence(struct fakegpu_submit *submit, struct dma_fence *fence)
 	return 0;
 }
 
+static void hold_ring(struct fake_file *file, struct fake_ring *ring)
+{
+	unsigned long flags;
+
+	file->holds = true;
+	spin_lock_irqsave(&ring->lock, flags);
+	ring->held = true;
+	spin_unlock_irqrestore(&ring->lock, flags);
+}
+
+static void release_rings(void)
+{
+	unsigned long flags;
+	int i;
+
+	for (i = 0; i < FAKEGPU_RINGS; i++) {
+		struct fake_ring *ring = &gpu->rings[i];
+
+		spin_lock_irqsave(&ring->lock, flags);
+		ring->held = false;
+		start_engine(ring);
+		spin_unlock_irqrestore(&ring->lock, flags);
+	}
+}
+
 static int submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct fakegpu_submit *submit = data;
@@ -530,6 +558,8 @@ static int submit_ioctl(struct drm_device *drm, void *data, struct drm_file *drm
 	if (submit->ring >= FAKEGPU_RINGS || submit->count == 0 || submit->count > MAX_JOBS)
 		return -EINVAL;
 	mutex_lock(&file->lock);
+	if (submit->flags & FAKEGPU_HOLD)
+		hold_ring(file, &gpu->rings[submit->ring]);
 	for (i = 0; i < submit->count && !err; i++)
 		err = submit_job(drm_file, submit, i == 0);
 	last = file->last[submit->ring];
@@ -554,12 +584,45 @@ static int wait_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_f
 		return -EINVAL;
 	mutex_lock(&file->lock);
 	fence = dma_fence_get(file->last[wait->ring]);
+	if (file->holds)
+		release_rings();
+	file->holds = false;
 	mutex_unlock(&file->lock);
 	if (!fence)
 		return 0;
 	left = dma_fence_wait_timeout(fence, true, msecs_to_jiffies(wait->timeout_ms));
 	dma_fence_put(fence);
 	return left < 0 ? left : left == 0 ? -ETIME : 0;
+}
+
+/* Whether the scheduler's callback is on the list of the fence that an entity's job depends on. */
+static bool is_blocked(const struct drm_sched_entity *entity)
+{
+	const struct list_head *node = &entity->cb.node;
+
+	return READ_ONCE(node->next) && READ_ONCE(node->next) != node;
+}
+
+static int release_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct fakegpu_release *release = data;
+	struct fake_file *file = drm_file->driver_priv;
+	u64 end = ktime_get_ns() + release->timeout_ms * 1000000ull;
+
+	if (release->ring >= FAKEGPU_RINGS)
+		return -EINVAL;
+	while (!is_blocked(&file->entities[release->ring])) {
+		if (ktime_get_ns() > end)
+			return -ETIME;
+		if (msleep_interruptible(1))
+			return -EINTR;
+	}
+#ifdef SCHED_WORK
+	/* Newer schedulers report the dependency after they have added the callback. */
+	flush_work(&gpu->rings[release->ring].sched.work_run_job);
+#endif
+	release_rings();
+	return 0;
 }
 
 /* Many fences */
@@ -690,6 +753,8 @@ static void close_file(struct drm_device *drm, struct drm_file *drm_file)
 	struct fake_file *file = drm_file->driver_priv;
 	int i;
 
+	if (file->holds)
+		release_rings();
 	for (i = 0; i < FAKEGPU_RINGS; i++) {
 		drm_sched_entity_destroy(&file->entities[i]);
 		dma_fence_put(file->last[i]);
@@ -702,6 +767,7 @@ static const struct drm_ioctl_desc ioctls[] = {
 	DRM_IOCTL_DEF_DRV(FAKEGPU_WAIT, wait_ioctl, DRM_RENDER_ALLOW),
 	DRM_IOCTL_DEF_DRV(FAKEGPU_FENCES, fences_ioctl, DRM_RENDER_ALLOW),
 	DRM_IOCTL_DEF_DRV(FAKEGPU_CONFIG, config_ioctl, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(FAKEGPU_RELEASE, release_ioctl, DRM_RENDER_ALLOW),
 };
 
 static const struct file_operations file_ops = {

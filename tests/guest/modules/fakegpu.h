@@ -26,6 +26,8 @@ enum fakegpu_flags {
 		1,        /* depend on the last job that this file submitted to the other ring */
 	FAKEGPU_HANG = 2, /* the job never completes: the scheduler's timeout ends it */
 	FAKEGPU_OUT_FENCE = 4, /* return a sync_file of the last job's fence */
+	FAKEGPU_HOLD = 8,      /* the ring's engine starts no job until a FAKEGPU_RELEASE, a
+				  FAKEGPU_WAIT of this file, or the end of this file */
 };
 
 struct fakegpu_submit {
@@ -41,6 +43,13 @@ struct fakegpu_submit {
 
 struct fakegpu_wait {
 	__u32 ring; /* waits for the last job that this file submitted to it */
+	__u32 timeout_ms;
+};
+
+/* Waits until a dependency blocks a job that this file submitted to a ring, then lets all engines
+ * start. */
+struct fakegpu_release {
+	__u32 ring;
 	__u32 timeout_ms;
 };
 
@@ -70,10 +79,13 @@ struct fakegpu_config {
 #define FAKEGPU_WAIT 0x01
 #define FAKEGPU_FENCES 0x02
 #define FAKEGPU_CONFIG 0x03
+#define FAKEGPU_RELEASE 0x04
 
 #define DRM_IOCTL_FAKEGPU_SUBMIT DRM_IOWR(DRM_COMMAND_BASE + FAKEGPU_SUBMIT, struct fakegpu_submit)
 #define DRM_IOCTL_FAKEGPU_WAIT DRM_IOW(DRM_COMMAND_BASE + FAKEGPU_WAIT, struct fakegpu_wait)
 #define DRM_IOCTL_FAKEGPU_FENCES DRM_IOWR(DRM_COMMAND_BASE + FAKEGPU_FENCES, struct fakegpu_fences)
 #define DRM_IOCTL_FAKEGPU_CONFIG DRM_IOWR(DRM_COMMAND_BASE + FAKEGPU_CONFIG, struct fakegpu_config)
+#define DRM_IOCTL_FAKEGPU_RELEASE                                                                  \
+	DRM_IOW(DRM_COMMAND_BASE + FAKEGPU_RELEASE, struct fakegpu_release)
 
 #endif
