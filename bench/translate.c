@@ -60,30 +60,51 @@ static double now(void)
 	return (double)gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID) * 1e-6;
 }
 
-/* Milliseconds of processor time to verify and translate once, or a negative number. */
-static double take(const struct gt_bpf_object *object, const struct gt_bpf_program *program)
+enum step {
+	VERIFY,
+	TO_PTX,
+	TO_SPIRV,
+	STEPS,
+};
+
+/* Milliseconds of processor time to translate a verified program once, or a negative number. */
+static double translate(const struct gt_code_target *target, const struct gt_bpf_object *object,
+			const struct gt_bpf_program *program, const struct gt_facts *facts)
 {
-	struct gt_verify_options check = {.input = GT_INPUT_MEMORY, .memory_size = 64};
 	struct gt_translate_options options = {.sm = 90};
 	struct gt_translation translation = {0};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
-	struct gt_facts facts = {0};
-	struct gt_translate_job job = {.program = program, .facts = &facts, .memory_size = 64};
+	struct gt_translate_job job = {.program = program, .facts = facts, .memory_size = 64};
 	struct gt_diag diag = {0};
 	double start = now(), ms;
-	int error = gt_verify(object, program, &check, &facts, NULL, &diag);
+	int error = target->translate(&options, object, &job, &translation, &diag);
 
 	if (!error)
-		error = gt_target_ptx.translate(&options, object, &job, &translation, &diag);
-	if (!error)
-		error = gt_target_ptx.finish(&options, &translation, &text, &diag);
+		error = target->finish(&options, &translation, &text, &diag);
 	ms = now() - start;
-	gt_facts_clear(&facts);
 	gt_translation_clear(&translation);
-	if (!error)
-		return ms;
-	fprintf(stderr, "translate: %s: %s\n", diag.place, diag.text);
-	return -1;
+	if (error)
+		fprintf(stderr, "translate: %s: %s\n", diag.place, diag.text);
+	return error ? -1 : ms;
+}
+
+/* The time of each step, once. False: one failed. */
+static bool take(const struct gt_bpf_object *object, const struct gt_bpf_program *program,
+		 double *ret_ms)
+{
+	struct gt_verify_options check = {.input = GT_INPUT_MEMORY, .memory_size = 64};
+	struct gt_facts facts = {0};
+	struct gt_diag diag = {0};
+	double start = now();
+	int error = gt_verify(object, program, &check, &facts, NULL, &diag);
+
+	ret_ms[VERIFY] = now() - start;
+	if (error)
+		fprintf(stderr, "translate: %s: %s\n", diag.place, diag.text);
+	ret_ms[TO_PTX] = error ? -1 : translate(&gt_target_ptx, object, program, &facts);
+	ret_ms[TO_SPIRV] = error ? -1 : translate(&gt_target_spirv, object, program, &facts);
+	gt_facts_clear(&facts);
+	return ret_ms[TO_PTX] >= 0 && ret_ms[TO_SPIRV] >= 0;
 }
 
 static int measure_time(void)
@@ -96,17 +117,19 @@ static int measure_time(void)
 	for (size_t i = 0; i < gt_countof(sizes); i++) {
 		gt_autofree struct bpf_insn *insns = calloc(sizes[i], sizeof(*insns));
 		struct gt_bpf_program program = {.insns = insns};
-		double least = 1e9;
+		double best[STEPS] = {1e9, 1e9, 1e9}, ms[STEPS];
 
 		program.count = make_program(insns, sizes[i]);
 		for (int j = 0; j < 5; j++) {
-			double ms = take(&object, &program);
-
-			if (ms < 0)
+			if (!take(&object, &program, ms))
 				return 1;
-			least = ms < least ? ms : least;
+			for (unsigned step = 0; step < STEPS; step++)
+				best[step] = ms[step] < best[step] ? ms[step] : best[step];
 		}
-		printf("verify-and-translate-%u %.4f ms\n", sizes[i], least);
+		printf("verify-and-translate-%u %.4f ms\n", sizes[i], best[VERIFY] + best[TO_PTX]);
+		printf("translate-to-ptx-%u %.4f ms\n", sizes[i], best[TO_PTX]);
+		printf("translate-to-spirv-%u %.4f ms\n", sizes[i], best[TO_SPIRV]);
+		printf("spirv-over-ptx-%u %.2f times\n", sizes[i], best[TO_SPIRV] / best[TO_PTX]);
 	}
 	return 0;
 }

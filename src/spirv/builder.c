@@ -43,16 +43,52 @@ void gt_spirv_clear(struct gt_spirv_builder *builder)
 	builder->known = NULL;
 }
 
+/* Room for `count` more words; NULL: out of memory, now or before. */
+static uint32_t *reserve_words(struct gt_spirv_words *words, size_t count)
+{
+	size_t wanted = words->words.count + count, capacity = words->words.capacity;
+	uint32_t *items;
+
+	if (words->failed)
+		return NULL;
+	if (wanted > capacity) {
+		capacity = wanted > 2 * capacity ? wanted + 64 : 2 * capacity;
+		items = realloc(words->words.items, capacity * sizeof(*items));
+		words->failed = !items;
+		if (!items)
+			return NULL;
+		words->words.items = items;
+		words->words.capacity = capacity;
+	}
+	items = words->words.items + words->words.count;
+	words->words.count = wanted;
+	return items;
+}
+
 static void add_word(struct gt_spirv_words *words, uint32_t word)
 {
-	if (!words->failed)
-		words->failed = gt_vec_push(&words->words, word) != 0;
+	uint32_t *room = reserve_words(words, 1);
+
+	if (room)
+		*room = word;
+}
+
+static uint32_t first_word(size_t length, unsigned opcode)
+{
+	return (uint32_t)length << SpvWordCountShift | opcode;
 }
 
 void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 		  size_t count)
 {
-	gt_spirv_add_string(words, opcode, operands, count, NULL, NULL, 0);
+	uint32_t *room = reserve_words(words, count + 1);
+
+	if (!room)
+		return;
+	words->failed |= count >= UINT16_MAX;
+	room[0] = first_word(count + 1, opcode);
+	if (count)
+		memcpy(room + 1, operands, count * sizeof(*room));
 }
 
 /* Strings are UTF-8 with a NUL, four bytes to a word, the first byte lowest. */
@@ -76,7 +112,7 @@ void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const ui
 
 	if (length > UINT16_MAX)
 		words->failed = true;
-	add_word(words, (uint32_t)length << SpvWordCountShift | opcode);
+	add_word(words, first_word(length, opcode));
 	for (size_t i = 0; i < count; i++)
 		add_word(words, operands[i]);
 	if (string)
@@ -98,9 +134,14 @@ void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability)
 void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *others,
 		     size_t begin, size_t end)
 {
+	uint32_t *room;
+
 	words->failed |= others->failed;
-	for (size_t i = begin; i < end && i < others->words.count; i++)
-		add_word(words, others->words.items[i]);
+	if (end > others->words.count)
+		end = others->words.count;
+	room = begin < end ? reserve_words(words, end - begin) : NULL;
+	if (room)
+		memcpy(room, others->words.items + begin, (end - begin) * sizeof(*room));
 }
 
 /* ---- types and constants ---- */
@@ -138,12 +179,19 @@ uint32_t gt_spirv_type_void(struct gt_spirv_builder *builder)
 
 uint32_t gt_spirv_type_bool(struct gt_spirv_builder *builder)
 {
-	return gt_spirv_global(builder, SpvOpTypeBool, 0, NULL, 0);
+	if (!builder->boolean)
+		builder->boolean = gt_spirv_global(builder, SpvOpTypeBool, 0, NULL, 0);
+	return builder->boolean;
 }
 
 uint32_t gt_spirv_type_int(struct gt_spirv_builder *builder, unsigned bits)
 {
-	return gt_spirv_global(builder, SpvOpTypeInt, 0, (uint32_t[]){bits, 0}, 2);
+	uint32_t *known = &builder->integers[bits / 16 % 5];
+
+	/* 8, 16, 32 and 64 bits are the elements 0, 1, 2 and 4. */
+	if (!*known)
+		*known = gt_spirv_global(builder, SpvOpTypeInt, 0, (uint32_t[]){bits, 0}, 2);
+	return *known;
 }
 
 uint32_t gt_spirv_type_vector(struct gt_spirv_builder *builder, uint32_t element, unsigned count)
@@ -289,12 +337,15 @@ void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t functio
 static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *section)
 {
 	binary->failed |= section->failed;
+	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+		gt_strbuf_add(binary, (const char *)section->words.items,
+			      section->words.count * sizeof(uint32_t));
+		return;
+	}
 	for (size_t i = 0; i < section->words.count; i++) {
-		uint32_t word = section->words.items[i];
-		char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
-				 (char)(word >> 24)};
+		uint32_t word = __builtin_bswap32(section->words.items[i]);
 
-		gt_strbuf_add(binary, bytes, sizeof(bytes));
+		gt_strbuf_add(binary, (const char *)&word, sizeof(word));
 	}
 }
 

@@ -30,9 +30,10 @@ struct gt_spirv_builder {
 	struct gt_spirv_words declarations; /* of functions: they precede all definitions */
 	uint32_t version;                   /* 0x10000 is 1.0 */
 	uint32_t generator;
-	uint32_t bound;        /* all ids are below */
-	uint32_t extended;     /* the instruction set OpenCL.std; 0: not imported yet */
-	struct gt_hash *known; /* types and constants: from their instruction to the id */
+	uint32_t bound;                /* all ids are below */
+	uint32_t extended;             /* the instruction set OpenCL.std; 0: not imported yet */
+	uint32_t integers[5], boolean; /* types that were declared; 0: not yet */
+	struct gt_hash *known;         /* types and constants: from their instruction to the id */
 	bool failed;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <spirv/unified1/spirv.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpubpf/spirvgen/private.h"
@@ -46,6 +47,7 @@ void gt_spirvgen_begin_block(struct gt_spirvgen *gen, uint32_t label)
 	if (gt_vec_push(&gen->blocks, (struct gt_spirvgen_block){.label = label, .begin = begin}))
 		gen->code.failed = true;
 	gen->is_open = true;
+	gen->block++;
 }
 
 static void end_block(struct gt_spirvgen *gen, const uint32_t *successors, unsigned count)
@@ -83,27 +85,44 @@ void gt_spirvgen_return(struct gt_spirvgen *gen)
 	end_block(gen, NULL, 0);
 }
 
-/* The id that a table has for a value of the list; a fresh one the first time. */
-static uint32_t id_of_value(struct gt_spirvgen *gen, struct gt_hash *table,
-			    struct gt_ptxgen_value value, bool *ret_is_new)
+uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label)
 {
-	uint64_t key[2] = {value.class, value.id};
-	uint32_t id = (uint32_t)(uintptr_t)gt_hash_get(table, key, sizeof(key));
+	uint32_t id = (uint32_t)(uintptr_t)gt_hash_get_u64(gen->labels, label.id);
 
-	*ret_is_new = !id;
 	if (id)
 		return id;
 	id = gt_spirv_id(gen->builder);
-	if (gt_hash_set(table, key, sizeof(key), (void *)(uintptr_t)id))
+	if (gt_hash_set_u64(gen->labels, label.id, (void *)(uintptr_t)id))
 		gen->code.failed = true;
 	return id;
 }
 
-uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label)
-{
-	bool is_new;
+/* ---- tables ---- */
 
-	return id_of_value(gen, gen->labels, label, &is_new);
+int gt_spirvgen_open_tables(struct gt_spirvgen *gen)
+{
+	const struct gt_ptxgen_list *list = &gen->selection->list;
+	bool failed = false;
+
+	gen->others = gt_hash_new();
+	gen->labels = gt_hash_new();
+	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++) {
+		gen->temporaries[i] = calloc(list->temporaries[i] + 1u, sizeof(uint32_t));
+		failed |= !gen->temporaries[i];
+	}
+	return failed || !gen->others || !gen->labels ? -ENOMEM : 0;
+}
+
+void gt_spirvgen_close_tables(struct gt_spirvgen *gen)
+{
+	gt_hash_free(gen->others);
+	gt_hash_free(gen->labels);
+	gen->others = gen->labels = NULL;
+	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++) {
+		free(gen->temporaries[i]);
+		gen->temporaries[i] = NULL;
+	}
+	gt_vec_free(&gen->registers);
 }
 
 /* ---- registers ---- */
@@ -129,12 +148,57 @@ static uint32_t add_variable(struct gt_spirvgen *gen, uint32_t id, uint32_t type
 	return id;
 }
 
-static uint32_t variable_of(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+/* 1 + the index of a register; 0: it has none yet. */
+static uint32_t find_register(const struct gt_spirvgen *gen, struct gt_ptxgen_value value)
 {
-	bool is_new;
-	uint32_t id = id_of_value(gen, gen->registers, value, &is_new);
+	uint64_t key[2] = {value.class, value.id};
 
-	return is_new ? add_variable(gen, id, type_of_class(gen, value.class)) : id;
+	if (gt_ptxgen_bank_of(value) == GT_PTXGEN_TEMPORARY)
+		return gen->temporaries[value.class][gt_ptxgen_number_of(value)];
+	return (uint32_t)(uintptr_t)gt_hash_get(gen->others, key, sizeof(key));
+}
+
+static void set_register(struct gt_spirvgen *gen, struct gt_ptxgen_value value, uint32_t number)
+{
+	uint64_t key[2] = {value.class, value.id};
+
+	if (gt_ptxgen_bank_of(value) == GT_PTXGEN_TEMPORARY)
+		gen->temporaries[value.class][gt_ptxgen_number_of(value)] = number;
+	else if (gt_hash_set(gen->others, key, sizeof(key), (void *)(uintptr_t)number))
+		gen->code.failed = true;
+}
+
+/* The register of a value, valid until the next call. NULL: out of memory. */
+static struct gt_spirvgen_register *register_of(struct gt_spirvgen *gen,
+						struct gt_ptxgen_value value)
+{
+	struct gt_spirvgen_register fresh = {0};
+	uint32_t number = find_register(gen, value);
+
+	if (number)
+		return &gen->registers.items[number - 1];
+	fresh.variable =
+		add_variable(gen, gt_spirv_id(gen->builder), type_of_class(gen, value.class));
+	if (gt_vec_push(&gen->registers, fresh)) {
+		gen->code.failed = true;
+		return NULL;
+	}
+	set_register(gen, value, (uint32_t)gen->registers.count);
+	return &gen->registers.items[gen->registers.count - 1];
+}
+
+/* The value of a register, which this block may know. */
+static uint32_t load_register(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+{
+	struct gt_spirvgen_register *one = register_of(gen, value);
+
+	if (!one)
+		return 0;
+	if (one->block != gen->block)
+		one->value = gt_spirvgen_emit(gen, SpvOpLoad, type_of_class(gen, value.class),
+					      one->variable);
+	one->block = gen->block;
+	return one->value;
 }
 
 uint32_t gt_spirvgen_convert(struct gt_spirvgen *gen, uint32_t id, unsigned from, unsigned to,
@@ -154,8 +218,7 @@ uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value,
 	case GT_PTXGEN_B64:
 	case GT_PTXGEN_B32:
 	case GT_PTXGEN_B16:
-		id = gt_spirvgen_emit(gen, SpvOpLoad, type_of_class(gen, value.class),
-				      variable_of(gen, value));
+		id = load_register(gen, value);
 		return gt_spirvgen_convert(gen, id, register_bits[value.class], bits, false);
 	case GT_PTXGEN_SIGNED:
 	case GT_PTXGEN_UNSIGNED:
@@ -178,16 +241,22 @@ uint32_t gt_spirvgen_read_predicate(struct gt_spirvgen *gen, struct gt_ptxgen_va
 {
 	if (value.class != GT_PTXGEN_PREDICATE)
 		return gt_spirv_bool(gen->builder, value.id != 0);
-	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirv_type_bool(gen->builder),
-				variable_of(gen, value));
+	return load_register(gen, value);
 }
 
 void gt_spirvgen_write(struct gt_spirvgen *gen, struct gt_ptxgen_value target, uint32_t id,
 		       unsigned bits, bool is_signed)
 {
+	struct gt_spirvgen_register *one;
+
 	if (target.class != GT_PTXGEN_PREDICATE)
 		id = gt_spirvgen_convert(gen, id, bits, register_bits[target.class], is_signed);
-	gt_spirv_emit(&gen->code, SpvOpStore, variable_of(gen, target), id);
+	one = register_of(gen, target);
+	if (!one)
+		return;
+	one->value = id;
+	one->block = gen->block;
+	gt_spirv_emit(&gen->code, SpvOpStore, one->variable, id);
 }
 
 /* ---- rows ---- */

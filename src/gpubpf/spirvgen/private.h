@@ -33,6 +33,12 @@ struct gt_spirvgen_block {
 	bool is_visited;
 };
 
+/* A register of the list: a variable, and its value in the block that set or read it last. */
+struct gt_spirvgen_register {
+	uint32_t variable;
+	uint32_t value, block; /* block: its number among those begun; 0: none */
+};
+
 struct gt_spirvgen {
 	struct gt_spirv_builder *builder;
 	const struct gt_translate_options *options;
@@ -40,12 +46,15 @@ struct gt_spirvgen {
 	const struct gt_translate_job *job;
 	const struct gt_ptxgen_selection *selection;
 	const struct gt_ptxgen_row *row; /* that is lowered */
-	struct gt_hash *registers;       /* by value: ids of variables */
+	GT_VEC(struct gt_spirvgen_register) registers;
+	uint32_t *temporaries[GT_PTXGEN_REGISTER_CLASSES]; /* by number: 1 + index in registers */
+	struct gt_hash *others;          /* the same for other registers, by value */
 	struct gt_hash *labels;          /* by value: ids of labels */
 	struct gt_spirv_words variables; /* of the function */
 	struct gt_spirv_words code;      /* of the blocks */
 	GT_VEC(struct gt_spirvgen_block) blocks;
 	GT_VEC(uint32_t) interface;                     /* the input variables that are used */
+	uint32_t block;                                 /* the number of blocks begun */
 	bool is_open;                                   /* the last block has no terminator yet */
 	uint32_t memory, memory_size, results, context; /* parameters; context may be 0 */
 	uint32_t local; /* pointer to the first byte of the array; 0: there is none */
@@ -56,6 +65,9 @@ struct gt_spirvgen {
 /* An error at the row that is lowered. Returns `error`. */
 int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...) gt_printf(3, 4);
 
+/* Make and free the tables of the registers and labels of gen->selection. 0 or -ENOMEM. */
+int gt_spirvgen_open_tables(struct gt_spirvgen *gen);
+void gt_spirvgen_close_tables(struct gt_spirvgen *gen);
 void gt_spirvgen_clear(struct gt_spirvgen *gen);
 
 /* ---- function.c: blocks and registers ---- */

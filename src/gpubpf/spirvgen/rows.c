@@ -422,6 +422,7 @@ static const struct operation operations[] = {
 	{"fence.acq_rel.gl", lower_fence, false},
 	{"fence.acq_rel.gpu", lower_fence, false},
 	{"fence.acq_rel.sys", lower_fence, true},
+	{"isspacep.local", lower_is_local},
 	{"ld", lower_load},
 	{"mad.lo", lower_product_sum},
 	{"mad.wide", lower_wide_sum},
@@ -461,8 +462,6 @@ static const struct operation operations[] = {
 	{"sub", lower_binary, SpvOpISub},
 	{"vote.sync.ballot", SUB_GROUPS},
 	{"xor", lower_logic, SpvOpBitwiseXor},
-	/* The last one has no type: its operand is an address. */
-	{"isspacep.local", lower_is_local},
 };
 
 /* "u32": letter and bits. False: the text is no type. */
@@ -481,27 +480,38 @@ static bool read_type(const char *text, struct gt_spirvgen_type *ret_type)
 	return end != text + 1 && !*end;
 }
 
-static const struct operation *find_operation(const char *name)
+static int compare_name(const void *name, const void *operation)
 {
-	for (size_t i = 0; i < gt_countof(operations); i++)
-		if (!strcmp(operations[i].name, name))
-			return &operations[i];
-	return NULL;
+	return strcmp(name, ((const struct operation *)operation)->name);
+}
+
+/* "<name>[.<suffix>]", truncated. Returns the last '.' in it, or NULL. */
+static char *join_name(const struct gt_ptxgen_opcode *opcode, char *name, size_t size)
+{
+	const char *parts[] = {opcode->name, opcode->suffix ? "." : "",
+			       opcode->suffix ? opcode->suffix : ""};
+	char *last = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < gt_countof(parts); i++)
+		for (const char *from = parts[i]; *from && at + 1 < size; from++) {
+			last = *from == '.' ? name + at : last;
+			name[at++] = *from;
+		}
+	name[at] = 0;
+	return last;
 }
 
 void gt_spirvgen_lower(struct gt_spirvgen *gen)
 {
-	const struct gt_ptxgen_opcode *opcode = &gen->row->opcode;
 	struct gt_spirvgen_type type = {'b', 64};
 	const struct operation *operation;
-	char name[64], *last;
+	char name[64], *last = join_name(&gen->row->opcode, name, sizeof(name));
 
-	snprintf(name, sizeof(name), "%s%s%s", opcode->name, opcode->suffix ? "." : "",
-		 opcode->suffix ? opcode->suffix : "");
-	last = strrchr(name, '.');
 	if (last && read_type(last + 1, &type))
 		*last = 0;
-	operation = find_operation(name);
+	operation = bsearch(name, operations, gt_countof(operations), sizeof(*operations),
+			    compare_name);
 	if (operation)
 		operation->lower(gen, operation, type);
 	else

@@ -18,8 +18,7 @@ static struct gt_spirv_builder *builder_of(struct gt_translation *translation)
 
 void gt_spirvgen_clear(struct gt_spirvgen *gen)
 {
-	gt_hash_free(gen->registers);
-	gt_hash_free(gen->labels);
+	gt_spirvgen_close_tables(gen);
 	gt_spirv_words_clear(&gen->variables);
 	gt_spirv_words_clear(&gen->code);
 	gt_vec_free(&gen->blocks);
@@ -30,12 +29,10 @@ void gt_spirvgen_clear(struct gt_spirvgen *gen)
 static int lower(struct gt_spirvgen *gen)
 {
 	size_t words = gen->builder->sections[GT_SPIRV_FUNCTIONS].words.count;
-	int error;
+	int error = gt_spirvgen_open_tables(gen);
 
-	gen->registers = gt_hash_new();
-	gen->labels = gt_hash_new();
-	if (!gen->registers || !gen->labels)
-		error = gt_diag(gen->diag, -ENOMEM, "translate", NULL, "out of memory");
+	if (error)
+		gt_diag(gen->diag, error, "translate", NULL, "out of memory");
 	else
 		error = gt_spirvgen_function(gen);
 	if (error)

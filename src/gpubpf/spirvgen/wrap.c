@@ -59,11 +59,10 @@ static int lower_selected(struct gt_spirvgen *gen, const struct gt_spirv_program
 			  uint32_t over)
 {
 	uint32_t runs = gt_spirv_id(gen->builder);
+	int error = gt_spirvgen_open_tables(gen);
 
-	gen->registers = gt_hash_new();
-	gen->labels = gt_hash_new();
-	if (!gen->registers || !gen->labels)
-		return -ENOMEM;
+	if (error)
+		return error;
 	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
 	gt_spirvgen_declare_local(gen);
 	if (program->job->section->level == GT_LEVEL_BLOCK) {
@@ -91,9 +90,7 @@ static int add_program(struct wrapped_kernel *kernel, const struct gt_spirv_prog
 	gen->selection = &selection;
 	if (!error)
 		error = lower_selected(gen, program, gt_spirv_id(gen->builder));
-	gt_hash_free(gen->registers);
-	gt_hash_free(gen->labels);
-	gen->registers = gen->labels = NULL;
+	gt_spirvgen_close_tables(gen);
 	gen->selection = NULL;
 	gt_ptxgen_selection_clear(&selection);
 	return error;
