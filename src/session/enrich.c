@@ -133,20 +133,11 @@ static void find_python(struct gt_enrich *enrich, const struct gt_event_mapping 
 		bpf_map_update_elem(enrich->pythons_fd, &mapping->head.process, &python, BPF_ANY);
 }
 
-static void add_unwind_rules(struct gt_enrich *enrich, const struct gt_event_mapping *mapping)
-{
-	size_t length;
-	const char *text = gt_event_text(&mapping->head, &length);
-	gt_autofree char *path = enrich->unwind_maps ? strndup(text, length) : NULL;
-
-	if (path)
-		gt_unwind_maps_add(enrich->unwind_maps, path, mapping->inode);
-}
-
 static void learn_mapping(struct gt_enrich *enrich, const struct gt_event *event)
 {
 	find_python(enrich, (const void *)event);
-	add_unwind_rules(enrich, (const void *)event);
+	if (enrich->unwind_maps)
+		gt_unwind_maps_add_mapping(enrich->unwind_maps, (const void *)event);
 	if (enrich->callers && gt_callers_learn(enrich->callers, event))
 		enrich->lost++;
 }

@@ -46,3 +46,13 @@ check_stacks() {
 	check_stacks mixed 127
 	check_stacks mixed 5
 }
+
+@test "callers are complete while other threads change the address space" {
+	gcc -g -O2 "-I$root/softgpu/include" "$root/tests/programs/mapping_threads.c" -o mapping_threads -lpthread \
+		"$softgpu/libcudart.so.13" || fail "gcc"
+	gputap leaks --gpu soft --json -o leaks.json -- ./mapping_threads 40000
+	expect_error_line '^gputap: 40000 calls: 40000 complete, 0 unfinished, 0 lost$'
+	# The first ones may come before gputap knows the mappings.
+	complete=$(jq '[.leaks[] | select(.stack.frames[-1].function == "_start") | .count] | add // 0' leaks.json)
+	[ "$complete" -ge 20000 ] || fail "$complete of 40000 stacks are complete"
+}

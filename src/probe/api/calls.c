@@ -101,12 +101,12 @@ static int fill_plans(struct call_source *state)
 
 static int reuse_unwind_maps(struct call_source *state, const struct gt_unwind_maps *maps)
 {
-	int error =
-		bpf_map__reuse_fd(state->skeleton->maps.unwind_rows, gt_unwind_maps_rows_fd(maps));
+	struct gt_unwind_fds fds = gt_unwind_maps_fds(maps);
+	int error = bpf_map__reuse_fd(state->skeleton->maps.unwind_rows, fds.rows);
 
-	return error ? error
-		     : bpf_map__reuse_fd(state->skeleton->maps.unwind_files,
-					 gt_unwind_maps_files_fd(maps));
+	if (!error)
+		error = bpf_map__reuse_fd(state->skeleton->maps.unwind_files, fds.files);
+	return error ? error : bpf_map__reuse_fd(state->skeleton->maps.code_blocks, fds.blocks);
 }
 
 static int load_programs(struct call_source *state, struct gt_diag *diag)

@@ -185,8 +185,6 @@ static void emit_mapping(const struct gt_late_mappings *late, const struct gt_ne
 	error = find_path(mapping, &path);
 	if (error && error != -ENOMEM)
 		return;
-	if (!error && host->unwind_maps)
-		gt_unwind_maps_add(host->unwind_maps, gt_strbuf_string(&path), mapping->inode);
 	if (!error)
 		event = (void *)gt_event_new(GT_EVENT_mapping, gt_strbuf_string(&path),
 					     path.length);
@@ -197,6 +195,8 @@ static void emit_mapping(const struct gt_late_mappings *late, const struct gt_ne
 		event->end = mapping->end;
 		event->offset = mapping->offset;
 		event->inode = mapping->inode;
+		if (host->unwind_maps)
+			gt_unwind_maps_add_mapping(host->unwind_maps, event);
 	}
 	gt_event_queue_push(host->events, event ? &event->head : NULL);
 }

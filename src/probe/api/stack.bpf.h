@@ -81,6 +81,7 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 		buffer->walk.stack = frame->stack_pointer + STACK_ARGUMENTS;
 		buffer->walk.base = FRAME_POINTER(regs);
 		buffer->walk.trampoline = trampoline;
+		buffer->walk.process = thread->process;
 		walk = unwind_frames(&buffer->walk, &buffer->stack[STACK_HEAD_WORDS],
 				     GT_MAX_CALLERS, settings.stack_depth);
 	} else {

@@ -18,7 +18,6 @@
 
 #define VM_EXEC 4
 #define PAGE_SHIFT 12
-#define FIND_CODE_TRIES 3
 #define EBUSY 16
 
 /* struct ucontext at the stack pointer, as x86-64's kernel stores it for a signal's handler. */
@@ -42,6 +41,13 @@ struct {
 	__type(value, struct gt_unwind_range);
 } unwind_files SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct gt_code_block_key);
+	__type(value, struct gt_code_block);
+} code_blocks SEC(".maps");
+
 /*
  * Rules that were found, by file and offset, since call stacks are alike: each entry is
  * {file, upper bits of the offset, rule} in one word, so that threads on several CPUs can share
@@ -51,26 +57,20 @@ struct {
 #define RULE_CACHE_ENTRIES (1u << RULE_CACHE_BITS)
 __u64 rule_cache[RULE_CACHE_ENTRIES];
 
-/* Executable memory. */
-struct code_mapping {
-	__u64 start, end;             /* addresses; end is exclusive */
-	__u64 offset;                 /* of `start` in the file */
-	struct gt_unwind_range range; /* of the file; count 0: it has no rules */
-};
-
 /* The state of a walk. */
 struct caller_walk {
 	__u64 pc, stack, base; /* of the caller that was found last */
 	__u64 trampoline; /* replaces return addresses of functions with probes; 0: none does */
-	struct code_mapping code; /* with `pc` */
-	__u8 interrupted;         /* `pc` is no return address */
-	__u8 truncated;           /* there are more callers */
-	__u8 padding[6];
+	struct gt_code_mapping code; /* with `pc` */
+	__u32 process;
+	__u8 interrupted; /* `pc` is no return address */
+	__u8 truncated;   /* there are more callers */
+	__u8 padding[2];
 	struct gt_window window;
 };
 
 static long take_mapping(struct task_struct *task, struct vm_area_struct *mapping,
-			 struct code_mapping *code)
+			 struct gt_code_mapping *code)
 {
 	struct gt_unwind_file key = {};
 	struct gt_unwind_range *range;
@@ -92,19 +92,36 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 	return 0;
 }
 
+/* Find the mapping of an instruction as user space knows it. */
+static __always_inline void find_known_code(struct caller_walk *walk, __u64 at)
+{
+	struct gt_code_block_key key = {.block = at >> GT_CODE_BLOCK_SHIFT,
+					.process = walk->process};
+	struct gt_code_block *block = bpf_map_lookup_elem(&code_blocks, &key);
+
+	for (int i = 0; block && i < GT_CODE_BLOCK_MAPPINGS; i++) {
+		const struct gt_code_mapping *mapping = &block->mappings[i];
+
+		if (at < mapping->start || at >= mapping->end)
+			continue;
+		walk->code = *mapping;
+		break;
+	}
+}
+
 /* Find the mapping of an instruction. Whether it is executable. */
 static __always_inline bool find_code(struct caller_walk *walk, __u64 at)
 {
-	struct code_mapping code = {};
+	struct gt_code_mapping code = {};
+	long error;
 
 	if (at >= walk->code.start && at < walk->code.end)
 		return true;
-	/* The lock of the address space may be taken. */
-	for (int i = 0; i < FIND_CODE_TRIES; i++)
-		if (bpf_find_vma(bpf_get_current_task_btf(), at, take_mapping, &code, 0) != -EBUSY)
-			break;
+	error = bpf_find_vma(bpf_get_current_task_btf(), at, take_mapping, &code, 0);
 	walk->code = code;
-	return at >= code.start && at < code.end;
+	if (error == -EBUSY)
+		find_known_code(walk, at);
+	return at >= walk->code.start && at < walk->code.end;
 }
 
 /* The rule at an offset of a file. Not static, so that it is verified once, not once a frame. */
@@ -140,7 +157,7 @@ static __always_inline bool read_word(struct caller_walk *walk, __u64 at, __u64 
 
 static __always_inline __u32 rule_of(struct caller_walk *walk)
 {
-	const struct code_mapping *code = &walk->code;
+	const struct gt_code_mapping *code = &walk->code;
 	__u32 offset = walk->pc - !walk->interrupted - code->start + code->offset;
 	__u64 tag = (__u64)(code->range.file << (32 - RULE_CACHE_BITS) | offset >> RULE_CACHE_BITS)
 		    << 32;
@@ -231,7 +248,7 @@ static __always_inline struct gt_walk unwind_frames(struct caller_walk *walk, __
 	struct gt_walk result = {.hash = 0x9e3779b97f4a7c15ull};
 
 	gt_window_move(&walk->window, walk->stack & ~7ull);
-	walk->code = (struct code_mapping){};
+	walk->code = (struct gt_code_mapping){};
 	walk->interrupted = walk->truncated = 0;
 	find_code(walk, walk->pc - 1);
 	for (__u32 i = 0; i < room; i++) {

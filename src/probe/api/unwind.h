@@ -26,3 +26,29 @@ struct gt_unwind_range {
 	__u32 count;
 	__u32 file; /* its number, below GT_UNWIND_MAX_FILES */
 };
+
+/* Executable memory. */
+struct gt_code_mapping {
+	__u64 start, end;             /* addresses; end is exclusive */
+	__u64 offset;                 /* of `start` in the file */
+	struct gt_unwind_range range; /* of the file; count 0: it has no rules */
+	__u32 padding;
+};
+
+/*
+ * The mappings of a process that overlap a block of addresses: used where the kernel's own list is
+ * locked, since another thread of the process changes it.
+ */
+#define GT_CODE_BLOCK_SHIFT 19 /* 512 KiB */
+#define GT_CODE_BLOCK_MAPPINGS 4
+#define GT_CODE_MAX_BLOCKS 16384
+
+struct gt_code_block_key {
+	__u64 block; /* address >> GT_CODE_BLOCK_SHIFT */
+	__u32 process;
+	__u32 padding;
+};
+
+struct gt_code_block {
+	struct gt_code_mapping mappings[GT_CODE_BLOCK_MAPPINGS]; /* the latest first */
+};

@@ -20,14 +20,19 @@ int gt_unwind_maps_open(struct gt_event_queue *notes, size_t limit,
 void gt_unwind_maps_close(struct gt_unwind_maps *maps);
 GT_DEFINE_AUTO(unwind_maps, struct gt_unwind_maps, gt_unwind_maps_close)
 
-/* The descriptors of the maps `unwind_rows` and `unwind_files` (unwind.bpf.h). */
-int gt_unwind_maps_rows_fd(const struct gt_unwind_maps *maps);
-int gt_unwind_maps_files_fd(const struct gt_unwind_maps *maps);
+/* The descriptors of the maps `unwind_rows`, `unwind_files` and `code_blocks` (unwind.bpf.h). */
+struct gt_unwind_fds {
+	int rows, files, blocks;
+};
+struct gt_unwind_fds gt_unwind_maps_fds(const struct gt_unwind_maps *maps);
 
 /*
  * Adds the rules of a file that is mapped or will be; each file is read once. `inode`: of the file
  * that is meant, 0: unknown. What fails costs the callers of functions without frame pointer.
  */
 void gt_unwind_maps_add(struct gt_unwind_maps *maps, const char *path, uint64_t inode);
-/* Adds those of all files that a process maps now. */
+/* Adds a mapping of a process, and the rules of its file. */
+void gt_unwind_maps_add_mapping(struct gt_unwind_maps *maps,
+				const struct gt_event_mapping *mapping);
+/* Adds all mappings that a process has now. */
 void gt_unwind_maps_add_process(struct gt_unwind_maps *maps, pid_t process);

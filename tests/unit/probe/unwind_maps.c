@@ -46,7 +46,7 @@ static __u32 count_rows(const struct gt_unwind_maps *maps, const char *path)
 
 	if (stat(path, &status))
 		return 0;
-	if (bpf_map_lookup_elem(gt_unwind_maps_files_fd(maps),
+	if (bpf_map_lookup_elem(gt_unwind_maps_fds(maps).files,
 				&(struct gt_unwind_file){status.st_ino, (__u64)status.st_size},
 				&range))
 		return 0;
@@ -85,6 +85,67 @@ TEST("a file that does not fit is noted once, and smaller ones are still added")
 	CHECK_INT(notes.events.items[0]->kind, GT_EVENT_note);
 	gt_unwind_maps_add(maps, loader_path(), 0);
 	CHECK(count_rows(maps, loader_path()) > 0);
+	gt_event_queue_clear(&notes);
+}
+
+/* The mapping of an address in the map, as the BPF programs find it; NULL: none. */
+static const struct gt_code_mapping *find_code(const struct gt_unwind_maps *maps, __u64 address)
+{
+	static struct gt_code_block block;
+	struct gt_code_block_key key = {.block = address >> GT_CODE_BLOCK_SHIFT,
+					.process = (__u32)getpid()};
+
+	if (bpf_map_lookup_elem(gt_unwind_maps_fds(maps).blocks, &key, &block))
+		return NULL;
+	for (size_t i = 0; i < GT_CODE_BLOCK_MAPPINGS; i++)
+		if (address >= block.mappings[i].start && address < block.mappings[i].end)
+			return &block.mappings[i];
+	return NULL;
+}
+
+TEST("the mappings of a process are found by address, with the rows of their files")
+{
+	struct gt_event_queue notes = {0};
+	gt_auto(unwind_maps) struct gt_unwind_maps *maps = open_maps(&notes, 1 << 20);
+	const struct gt_code_mapping *code;
+
+	if (!maps)
+		SKIP("maps cannot be created");
+	gt_unwind_maps_add_process(maps, getpid());
+	code = find_code(maps, (__u64)gnu_get_libc_version);
+	CHECK(code && code->range.count == count_rows(maps, libc_path()));
+	code = find_code(maps, (__u64)find_code);
+	CHECK(code && code->range.count == count_rows(maps, "/proc/self/exe"));
+	CHECK(!find_code(maps, (__u64)&notes));
+	gt_event_queue_clear(&notes);
+}
+
+TEST("a mapping replaces those that it overlaps, and the oldest one where a block is full")
+{
+	struct gt_event_queue notes = {0};
+	gt_auto(unwind_maps) struct gt_unwind_maps *maps = open_maps(&notes, 1 << 16);
+	const __u64 start = 1ull << 40;
+
+	if (!maps)
+		SKIP("maps cannot be created");
+	for (__u64 i = 0; i <= GT_CODE_BLOCK_MAPPINGS; i++) {
+		struct gt_event_mapping *event =
+			(void *)gt_event_new(GT_EVENT_mapping, libc_path(), strlen(libc_path()));
+
+		event->head.process = (__u32)getpid();
+		event->start = start + i * 8192;
+		event->end = event->start + 4096;
+		event->offset = i;
+		gt_unwind_maps_add_mapping(maps, event);
+		free(event);
+	}
+	CHECK(!find_code(maps, start));
+	for (__u64 i = 1; i <= GT_CODE_BLOCK_MAPPINGS; i++) {
+		const struct gt_code_mapping *code = find_code(maps, start + i * 8192 + 4095);
+
+		CHECK(code && code->offset == i);
+		CHECK(!find_code(maps, start + i * 8192 + 4096));
+	}
 	gt_event_queue_clear(&notes);
 }
 
