@@ -107,5 +107,8 @@ struct gt_copy_traits gt_copy_traits_of(const struct gt_memory *memory,
 	if (has_ends && copy.direction == GT_DEVICE_TO_HOST)
 		copy.host = host_memory(memory, operation, ends.target.address);
 	copy.waits = !operation->names_stream && copy.direction <= GT_DEVICE_TO_HOST;
+	/* OpenCL: the call says whether it waits. */
+	if (gt_call_blocks(&operation->call) >= 0)
+		copy.waits = gt_call_blocks(&operation->call);
 	return copy;
 }

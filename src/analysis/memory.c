@@ -261,16 +261,18 @@ static int take_register(struct gt_memory *memory, struct gt_owner *owner,
 static int take_retain(struct gt_memory *memory, struct gt_owner *owner,
 		       const struct gt_operation *operation)
 {
-	uint64_t key = gt_owner_key(GT_SPACE_PHYSICAL, operation->address);
+	uint64_t key = gt_owner_key(operation->space, operation->address);
 	struct gt_allocation *allocation = gt_hash_get_u64(owner->live, key);
 	int error;
 
-	if (!operation->has_address)
+	if (!operation->has_address || operation->failed)
 		return 0;
 	if (allocation) {
 		allocation->references++;
 		return 0;
 	}
+	if (operation->space != GT_SPACE_PHYSICAL)
+		return 0;
 	allocation = make_allocation(memory, operation);
 	if (!allocation)
 		return -ENOMEM;

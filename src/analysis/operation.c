@@ -11,6 +11,7 @@
 #include "base/hash.h"
 
 #define ABSENT (-1)
+#define RESULT (-2) /* what the call returns */
 
 /* How a function's calls become operations. */
 struct operation_form {
@@ -72,7 +73,7 @@ static int argument_called(const struct gt_api_function *function, const char *n
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (!strcmp(function->arguments[i].name, name))
 			return (int)i;
-	return ABSENT;
+	return strcmp(name, "result") ? ABSENT : RESULT;
 }
 
 /* The rows of a function in operations.def. */
@@ -170,6 +171,10 @@ static const struct operation_form *known_form(struct gt_operations *operations,
 
 static bool number_of(const struct gt_operation *operation, int argument, uint64_t *ret_number)
 {
+	if (argument == RESULT) {
+		*ret_number = operation->event->result;
+		return operation->call.succeeded;
+	}
 	return argument != ABSENT &&
 	       gt_call_number(&operation->call, (unsigned)argument, ret_number);
 }

@@ -64,6 +64,14 @@ enum gt_api_role {
 	GT_ROLE_TEXT,        /* any other string: the name of a variable, a file … */
 	GT_ROLE_ARGUMENTS,   /* an array of pointers to a kernel's arguments */
 	GT_ROLE_STRUCT,      /* a pointer to a structure that the call reads */
+	/*
+	 * A pointer to the error code of a function that returns a handle or an address, NULL if it
+	 * failed. May be NULL.
+	 */
+	GT_ROLE_ERROR,
+	GT_ROLE_LIST,  /* an array of handles; their number is the argument before */
+	GT_ROLE_VALUE, /* a pointer to bytes that the call reads; their number is the argument
+			  before */
 };
 
 /* The type of an argument: a row of types.def, enums.def or structs.def. */
@@ -108,6 +116,13 @@ const char *gt_api_library_of(const char *file_name);
 const char *gt_api_group_of(const char *library);
 unsigned gt_api_group_bit(const char *library);
 #define GT_API_GROUP_CUDA 1U
+/* The groups that are traced where none is named: the APIs of devices (CUDA, OpenCL, HIP, Level
+ * Zero). */
+unsigned gt_api_default_groups(void);
+/* Whether a library is an API of its own beside CUDA: of OpenCL, HIP or Level Zero. */
+bool gt_api_is_portable(const char *library);
+/* Whether a file that is a library of one table has functions of another, too (hipRTC in HIP). */
+bool gt_api_contains(const char *library, const char *other);
 
 /*
  * Whether calls of a function are traced implicitly, also where nobody asked for them: they set the
@@ -131,6 +146,14 @@ void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_pla
 
 /* The result of a function that means "not ready" (src/api/pending.def); 0: none. */
 uint32_t gt_api_pending(const struct gt_api_function *function);
+/*
+ * The result of a failed call of a function that returns a handle or an address: the error code
+ * as a negative number, which no address has; -GT_API_UNKNOWN_ERROR: the call reported none.
+ */
+#define GT_API_UNKNOWN_ERROR GT_PLAN_UNKNOWN_ERROR
+/* The type of the function's error codes: its result, or that of its argument; NULL: it has none.
+ */
+const struct gt_api_type *gt_api_error_type(const struct gt_api_function *function);
 /* Whether this result means failure: a value of an error enum that is neither 0 nor "not ready". */
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result);
 /*

@@ -13,7 +13,9 @@ static size_t words_of(size_t bytes)
 void gt_call_decode(struct gt_call *ret_call, const struct gt_api_layout *layout,
 		    const struct gt_event_call *event)
 {
-	bool error = layout && layout->plan.error_result && (uint32_t)event->result;
+	uint8_t result = layout ? layout->plan.result : GT_RESULT_ANY;
+	bool error = (result == GT_RESULT_ERROR && (uint32_t)event->result) ||
+		     (result == GT_RESULT_POINTER && gt_api_is_error(event->result));
 
 	*ret_call = (struct gt_call){
 		.event = event,
@@ -78,6 +80,25 @@ struct gt_api_value gt_call_argument_value(const struct gt_call *call, unsigned 
 	return value_at(call, type, (size_t)location->slot, location->slots);
 }
 
+/* An array of sizes has as many as the call has dimensions. */
+static void limit_elements(const struct gt_call *call, unsigned argument,
+			   struct gt_api_value *value)
+{
+	int number = gt_api_count_argument(call->function, argument);
+	struct gt_api_value counter;
+	uint64_t count;
+	unsigned bytes;
+
+	if (number < 0 || !gt_api_is_struct(value->type))
+		return;
+	counter = gt_call_argument_value(call, (unsigned)number);
+	bytes = value->type->fields[0].type->size;
+	if (!gt_value_load(&counter, &count))
+		count = 0;
+	if (count < value->size / bytes)
+		value->size = count * bytes;
+}
+
 struct gt_api_value gt_call_pointed_value(const struct gt_call *call, unsigned argument)
 {
 	const struct gt_api_location *location = &call->layout->locations[argument];
@@ -86,9 +107,34 @@ struct gt_api_value gt_call_pointed_value(const struct gt_call *call, unsigned a
 
 	if (type->kind != GT_KIND_POINTER || location->reference ||
 	    location->copy == GT_LAYOUT_NONE ||
-	    call->function->arguments[argument].role == GT_ROLE_SIZES)
+	    call->function->arguments[argument].role == GT_ROLE_SIZES ||
+	    call->function->arguments[argument].role == GT_ROLE_LIST)
 		return value;
-	return copied_value(call, type->target, (unsigned)location->copy);
+	value = copied_value(call, type->target, (unsigned)location->copy);
+	limit_elements(call, argument, &value);
+	return value;
+}
+
+unsigned gt_call_list(const struct gt_call *call, unsigned argument,
+		      uint64_t ret_handles[GT_API_MAX_LIST])
+{
+	static const struct gt_api_type array = {.size = GT_API_MAX_LIST * 8};
+	const struct gt_api_location *location = &call->layout->locations[argument];
+	struct gt_api_value value, number;
+	uint64_t count;
+
+	if (call->function->arguments[argument].role != GT_ROLE_LIST || !argument ||
+	    location->copy == GT_LAYOUT_NONE)
+		return 0;
+	number = gt_call_argument_value(call, argument - 1);
+	value = copied_value(call, &array, (unsigned)location->copy);
+	if (!gt_value_load(&number, &count))
+		return 0;
+	if (count > value.size / 8)
+		count = value.size / 8;
+	for (unsigned i = 0; i < count; i++)
+		memcpy(&ret_handles[i], value.data + (size_t)i * 8, 8);
+	return (unsigned)count;
 }
 
 const char *gt_call_string(const struct gt_call *call, unsigned argument, bool *ret_truncated)

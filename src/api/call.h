@@ -48,6 +48,11 @@ void gt_call_decode(struct gt_call *ret_call, const struct gt_api_layout *layout
  */
 bool gt_call_number(const struct gt_call *call, unsigned argument, uint64_t *ret_number);
 
+/* The handles of an array (GT_ROLE_LIST). Returns their number; 0: none, or unknown. */
+#define GT_API_MAX_LIST 8
+unsigned gt_call_list(const struct gt_call *call, unsigned argument,
+		      uint64_t ret_handles[GT_API_MAX_LIST]);
+
 /*
  * The name of a stream that CUDA has without creating it: "legacy" or "per-thread", also for 0 in
  * a call whose default stream is the thread's own. NULL: a handle, or 0 in any other call.
@@ -102,6 +107,12 @@ bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launc
  * none (a launch, copy or set then uses the default stream), or it is not in the record.
  */
 bool gt_call_stream(const struct gt_call *call, uint64_t *ret_stream);
+
+/*
+ * Whether a call waits for its copy, by an argument that says so. -1: no argument does; 0: it does
+ * not wait; 1: it waits.
+ */
+int gt_call_blocks(const struct gt_call *call);
 
 enum gt_copy_end_kind {
 	GT_END_UNKNOWN, /* not given by the call: decided by the address */

@@ -117,6 +117,28 @@ const char *gt_api_group_of(const char *library)
 	return NULL;
 }
 
+bool gt_api_is_portable(const char *library)
+{
+	static const char *const libraries[] = {"OpenCL", "amdhip64", "hiprtc", "ze_loader"};
+
+	for (size_t i = 0; i < gt_countof(libraries); i++)
+		if (!strcmp(libraries[i], library))
+			return true;
+	return false;
+}
+
+unsigned gt_api_default_groups(void)
+{
+	return GT_API_GROUP_CUDA | gt_api_group_bit("opencl") | gt_api_group_bit("hip") |
+	       gt_api_group_bit("level-zero");
+}
+
+bool gt_api_contains(const char *library, const char *other)
+{
+	return !strcmp(library, other) ||
+	       (!strcmp(library, "amdhip64") && !strcmp(other, "hiprtc"));
+}
+
 unsigned gt_api_group_bit(const char *library)
 {
 	unsigned number = 0;
@@ -124,7 +146,8 @@ unsigned gt_api_group_bit(const char *library)
 	for (unsigned i = 0; i < gt_api_table_count; i++) {
 		if (i && strcmp(gt_api_tables[i].group, gt_api_tables[i - 1].group))
 			number++;
-		if (!strcmp(gt_api_tables[i].library, library))
+		if (!strcmp(gt_api_tables[i].library, library) ||
+		    !strcmp(gt_api_tables[i].group, library))
 			return 1U << number;
 	}
 	return 0;

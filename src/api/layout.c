@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "api/layout.h"
 
+#include <string.h>
+
 #include "api/call.h"
 
 /* Structures of more words than this are copied up to there. */
@@ -104,12 +106,43 @@ struct copy_choices {
 	unsigned words;
 };
 
+static unsigned argument_slot(const struct gt_api_layout *layout, int argument)
+{
+	return argument < 0 || layout->locations[argument].slot == GT_LAYOUT_NONE
+		       ? 0
+		       : (unsigned)layout->locations[argument].slot + 1;
+}
+
+/* The argument that has the number of elements of an array, or -1: it has as many as its type. */
+int gt_api_count_argument(const struct gt_api_function *function, unsigned argument)
+{
+	enum gt_api_role role = function->arguments[argument].role;
+	const struct gt_api_type *type = function->arguments[argument].type->target;
+
+	if (role == GT_ROLE_LIST || role == GT_ROLE_VALUE)
+		return (int)argument - 1;
+	if (role != GT_ROLE_STRUCT || !type || type->kind != GT_KIND_DIMENSIONS)
+		return -1;
+	for (unsigned i = 0; i < argument; i++)
+		if (!strcmp(function->arguments[i].name, "work_dim"))
+			return (int)i;
+	return -1;
+}
+
+static unsigned element_bytes(const struct gt_api_argument *argument)
+{
+	return argument->role == GT_ROLE_VALUE  ? 1
+	       : argument->role == GT_ROLE_LIST ? 8
+						: argument->type->target->fields[0].type->size;
+}
+
 static void choose_copy(struct copy_choices *choices, const struct gt_api_layout *layout,
 			unsigned argument, enum gt_plan_when when, unsigned bytes)
 {
 	const struct gt_api_location *location = &layout->locations[argument];
 	unsigned most = when == GT_COPY_AT_ENTRY ? MAX_INPUT_WORDS : MAX_OUTPUT_WORDS;
 	unsigned room = GT_PLAN_MAX_COPIED - choices->words;
+	int count;
 
 	if (location->slot == GT_LAYOUT_NONE || choices->count == GT_PLAN_MAX_COPIES)
 		return;
@@ -122,8 +155,15 @@ static void choose_copy(struct copy_choices *choices, const struct gt_api_layout
 	}
 	if (!bytes)
 		return;
+	count = gt_api_count_argument(layout->function, argument);
 	choices->items[choices->count++] = (struct copy_choice){
-		{.slot = (__u8)location->slot, .when = (__u8)when, .bytes = (__u16)bytes},
+		{.slot = (__u8)location->slot,
+		 .when = (__u8)when,
+		 .bytes = (__u16)bytes,
+		 .count = (__u8)argument_slot(layout, count),
+		 .element = count < 0
+				    ? 0
+				    : (__u8)element_bytes(&layout->function->arguments[argument])},
 		argument};
 	choices->words += words_of(bytes);
 }
@@ -145,6 +185,12 @@ static void choose_copies(const struct gt_api_function *function, struct copy_ch
 		if (arguments[i].role == GT_ROLE_STRUCT)
 			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY,
 				    arguments[i].type->target->size);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (arguments[i].role == GT_ROLE_VALUE)
+			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY, 8);
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (arguments[i].role == GT_ROLE_LIST)
+			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MAX_LIST * 8);
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (arguments[i].role == GT_ROLE_SIZES)
 			choose_copy(choices, layout, i, GT_COPY_AT_ENTRY, GT_API_MAX_SIZES * 8);
@@ -168,6 +214,31 @@ static void plan_copies(const struct copy_choices *choices, enum gt_plan_when wh
 			add_copy(layout, choices->items[i].argument, choices->items[i].copy);
 }
 
+/* 1 + the offset of the name in a description of a kernel (ze_kernel_desc_t); 0: a string. */
+static __u16 name_field(const struct gt_api_type *type)
+{
+	for (unsigned i = 0; type && gt_api_is_struct(type) && i < type->count; i++)
+		if (strstr(type->fields[i].name, "Name"))
+			return (__u16)(type->fields[i].offset + 1);
+	return 0;
+}
+
+/* How the result says whether a call succeeded. */
+static void plan_result(const struct gt_api_function *function, struct gt_api_layout *layout)
+{
+	int error = gt_api_find_role(function, GT_ROLE_ERROR);
+
+	if (function->result->kind == GT_KIND_ERRORS) {
+		layout->plan.result = GT_RESULT_ERROR;
+	} else if (error >= 0) {
+		layout->plan.result = GT_RESULT_POINTER;
+		layout->plan.error = (__u8)argument_slot(layout, error);
+	} else if (function->category == GT_CATEGORY_ALLOC &&
+		   function->result->kind == GT_KIND_POINTER) {
+		layout->plan.result = GT_RESULT_POINTER; /* clSVMAlloc */
+	}
+}
+
 /* What becomes an event of its own takes no words of the record, and has room left for it. */
 static void plan_events(const struct gt_api_function *function, struct gt_api_layout *layout)
 {
@@ -184,6 +255,8 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 			copy.when = GT_COPY_ARGUMENTS;
 		else
 			continue;
+		if (copy.when == GT_COPY_STRING)
+			copy.field = name_field(function->arguments[i].type->target);
 		add_copy(layout, i, copy);
 		layout->plan.apart++;
 	}
@@ -202,7 +275,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	for (unsigned i = 0; i < function->argument_count; i++)
 		assign_slots(&assignment, function->arguments[i].type, &layout.locations[i]);
 	settle_stack(&assignment, &layout, function->argument_count);
-	layout.plan.error_result = function->result->kind == GT_KIND_ERRORS;
+	plan_result(function, &layout);
 	choose_copies(function, &choices, &layout);
 	plan_copies(&choices, GT_COPY_AT_ENTRY, &layout);
 	plan_copies(&choices, GT_COPY_AT_SUCCESS, &layout);
@@ -212,6 +285,11 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	layout.kernel = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL);
 	layout.kernel_name = (int8_t)gt_api_find_role(function, GT_ROLE_KERNEL_NAME);
 	layout.names_kernels = gt_api_names_kernels(function);
+	layout.transfer = gt_api_transfer(function);
+	layout.blocking = GT_LAYOUT_NONE;
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (!strncmp(function->arguments[i].name, "blocking", strlen("blocking")))
+			layout.blocking = (int8_t)i;
 	*ret_layout = layout;
 }
 

@@ -35,13 +35,24 @@ struct gt_api_location {
 	bool reference; /* a structure passed by reference: the copy is its value */
 };
 
+/* A row of transfers.def. */
+struct gt_transfer {
+	const char *function;
+	int direction; /* as gt_call_direction */
+	const char *source, *target;
+};
+/* NULL: it has none. */
+const struct gt_transfer *gt_api_transfer(const struct gt_api_function *function);
+
 /* How calls of a function are recorded: computed once, used for each of its calls. */
 struct gt_api_layout {
 	const struct gt_api_function *function;
 	struct gt_plan plan;
 	struct gt_api_location locations[GT_API_MAX_ARGUMENTS];
-	int8_t kernel, kernel_name; /* arguments of these roles, or GT_LAYOUT_NONE */
-	bool names_kernels;         /* its calls give handles to kernels: gt_call_naming */
+	int8_t kernel, kernel_name;         /* arguments of these roles, or GT_LAYOUT_NONE */
+	const struct gt_transfer *transfer; /* of a row in transfers.def, else NULL */
+	int8_t blocking;    /* the argument that makes a copy wait, or GT_LAYOUT_NONE */
+	bool names_kernels; /* its calls give handles to kernels: gt_call_naming */
 };
 
 void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
@@ -50,6 +61,8 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 int gt_layout_kernel_name_slot(const struct gt_api_layout *layout);
 /* The first argument of a role, or -1. */
 int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role role);
+/* The argument that has the number of elements of an array, or -1: it has as many as its type. */
+int gt_api_count_argument(const struct gt_api_function *function, unsigned argument);
 /* Whether calls of the function give handles to kernels. */
 bool gt_api_names_kernels(const struct gt_api_function *function);
 /* Adds the effect of the function's calls to the plan. */

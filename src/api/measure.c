@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The numbers, bytes and direction of any call. */
+#include <string.h>
+
 #include "api/value.h"
 
 enum transfer_side {
@@ -71,10 +73,27 @@ static int direction_of_roles(const struct gt_api_function *function)
 	return count == 2 ? direction_between(sides[1], sides[0]) : -1;
 }
 
+const struct gt_transfer *gt_api_transfer(const struct gt_api_function *function)
+{
+	enum { H2D = 1, D2H, D2D };
+	static const struct gt_transfer transfers[] = {
+#define TRANSFER(function, direction, source, target) {#function, direction, #source, #target},
+#include "api/transfers.def"
+#undef TRANSFER
+	};
+
+	for (size_t i = 0; i < gt_countof(transfers); i++)
+		if (!strcmp(transfers[i].function, function->name))
+			return &transfers[i];
+	return NULL;
+}
+
 int gt_call_direction(const struct gt_call *call)
 {
 	if (call->function->category != GT_CATEGORY_COPY)
 		return -1;
+	if (call->layout->transfer)
+		return call->layout->transfer->direction;
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct gt_api_value value = gt_call_argument_value(call, i);
 		struct gt_api_value pointed = gt_call_pointed_value(call, i);

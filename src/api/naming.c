@@ -47,7 +47,12 @@ bool gt_call_naming(const struct gt_call *call, struct gt_call_naming *ret_namin
 	if (!call->layout->names_kernels)
 		return false;
 	output = gt_api_find_role(call->function, GT_ROLE_OUT);
-	if (output < 0) { /* a registration: the host function gets a name */
+	if (call->layout->plan.result == GT_RESULT_POINTER) {
+		naming.handle = call->succeeded ? call->event->result : 0;
+		if (naming.name_argument < 0 &&
+		    !load_argument(call, call->layout->kernel, &naming.same_as))
+			return false;
+	} else if (output < 0) { /* a registration: the host function gets a name */
 		if (!load_argument(call, call->layout->kernel, &naming.handle))
 			return false;
 	} else if (!load_output(call, output, &naming.handle) ||

@@ -76,6 +76,36 @@ static void add_dimensions(const struct gt_api_value *value, uint32_t dimensions
 	}
 }
 
+/*
+ * The range of a kernel of OpenCL or Level Zero, from arrays: groups and work-items. Where the
+ * implementation chooses the size of groups, each work-item is one.
+ */
+static bool launch_range(const struct gt_call *call, struct gt_call_launch *launch)
+{
+	const struct gt_api_function *function = call->function;
+	uint32_t global[3] = {1, 1, 1};
+	unsigned count = 0, local = 0;
+
+	for (unsigned i = 0; i < function->argument_count; i++) {
+		const char *label = function->arguments[i].label;
+		struct gt_api_value value = gt_call_pointed_value(call, i);
+
+		if (!label || !value.size)
+			continue;
+		if (!strcmp(label, "global") || !strcmp(label, "grid"))
+			add_dimensions(&value, global, &count);
+		else if (!strcmp(label, "local"))
+			add_dimensions(&value, launch->block, &local);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		if (!launch->block[i])
+			launch->block[i] = 1;
+		launch->grid[i] =
+			(uint32_t)(((uint64_t)global[i] + launch->block[i] - 1) / launch->block[i]);
+	}
+	return count > 0;
+}
+
 bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launch)
 {
 	struct gt_call_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
@@ -85,6 +115,10 @@ bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launc
 
 	if (call->function->category != GT_CATEGORY_LAUNCH)
 		return false;
+	if (launch_range(call, &launch)) {
+		*ret_launch = launch;
+		return true;
+	}
 	while (next_part(&walk, &part)) {
 		if (has_label(&part, "grid"))
 			add_dimensions(&part.value, launch.grid, &grid);
@@ -248,14 +282,39 @@ static void set_part(struct gt_copy_ends *ends, const struct call_part *part)
 		set_end(end, part);
 }
 
+/* The end of a transfer that an argument has, or the result. */
+static bool transfer_end(const struct gt_call *call, const char *name, bool on_host,
+			 struct gt_copy_end *ret_end)
+{
+	struct gt_copy_end end = {.kind = on_host ? GT_END_HOST : GT_END_DEVICE};
+
+	if (!strcmp(name, "result")) {
+		end.has_address = call->succeeded;
+		end.address = call->event->result;
+	}
+	for (unsigned i = 0; i < call->function->argument_count; i++)
+		if (!strcmp(call->function->arguments[i].name, name))
+			end.has_address = gt_call_number(call, i, &end.address);
+	*ret_end = end;
+	return end.has_address;
+}
+
 bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends)
 {
+	const struct gt_transfer *transfer = call->layout->transfer;
 	bool unified_source = false, unified_target = false;
 	struct gt_copy_ends ends = {0};
 	struct call_part part;
 
 	if (call->function->category != GT_CATEGORY_COPY)
 		return false;
+	if (transfer) {
+		if (!transfer_end(call, transfer->source, transfer->direction == 1, &ends.source) ||
+		    !transfer_end(call, transfer->target, transfer->direction == 2, &ends.target))
+			return false;
+		*ret_ends = ends;
+		return true;
+	}
 	/* First the types, which choose among the addresses. */
 	for (struct part_walk walk = {.call = call}; next_part(&walk, &part);) {
 		if (part.role == GT_ROLE_SOURCE)
@@ -275,11 +334,25 @@ bool gt_call_copy_ends(const struct gt_call *call, struct gt_copy_ends *ret_ends
 	return true;
 }
 
+int gt_call_blocks(const struct gt_call *call)
+{
+	uint64_t blocking;
+
+	if (call->layout->blocking == GT_LAYOUT_NONE ||
+	    !gt_call_number(call, (unsigned)call->layout->blocking, &blocking))
+		return -1;
+	return (uint32_t)blocking != 0;
+}
+
 bool gt_call_allocated(const struct gt_call *call, uint64_t *ret_address)
 {
 
 	if (call->function->category != GT_CATEGORY_ALLOC)
 		return false;
+	if (call->layout->plan.result == GT_RESULT_POINTER) {
+		*ret_address = call->event->result;
+		return call->succeeded;
+	}
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct call_part part = {.role = GT_ROLE_OUT};
 

@@ -20,7 +20,8 @@
 #define GT_PLAN_MAX_REGISTERS 8
 #define GT_PLAN_MAX_STACK 26                /* words */
 #define GT_PLAN_MAX_SLOTS GT_CALL_MAX_SLOTS /* registers and stack words together */
-#define GT_PLAN_MAX_COPIES 4
+#define GT_PLAN_MAX_COPIES 6
+#define GT_PLAN_MAX_ARRAY 8   /* words of an array */
 #define GT_PLAN_MAX_COPIED 32 /* words, all copies of one function together */
 
 enum gt_plan_when {
@@ -35,6 +36,23 @@ struct gt_plan_copy {
 	__u8 slot;   /* holds the pointer */
 	__u8 when;   /* enum gt_plan_when */
 	__u16 bytes; /* to copy; they take (bytes + 7) / 8 words of the record, zero-padded */
+	/* Of an array: 1 + the slot of the number of its elements, and their bytes; 0: all is
+	 * copied. */
+	__u8 count, element;
+	/* Of a string: 1 + the offset of the pointer to it in the structure that the slot points
+	 * to. */
+	__u16 field;
+};
+
+#define GT_PLAN_UNKNOWN_ERROR 4095 /* as a negative result: failed, without an error code */
+
+/* What the result says of success. */
+enum gt_plan_result {
+	GT_RESULT_ANY,   /* nothing */
+	GT_RESULT_ERROR, /* it is an error code, and 0 is success */
+	/* An address or handle, NULL if the call failed; then the record has a negative error code.
+	 */
+	GT_RESULT_POINTER,
 };
 
 /* The effect of a successful call on the current device and context: src/api/effects.def. */
@@ -58,9 +76,10 @@ struct gt_plan {
 	__u8 registers; /* argument registers to keep */
 	__u8 stack;     /* stack words to keep */
 	__u8 copies;
-	__u8 error_result;  /* 1: the result is an error code, and 0 is success */
-	__u8 apart;         /* copies into events of their own, after the others in `copy` */
-	__u8 effect;        /* enum gt_call_effect … */
+	__u8 result; /* enum gt_plan_result */
+	__u8 error;  /* 1 + the slot of a pointer to the error code (GT_RESULT_POINTER); 0: none */
+	__u8 apart;  /* copies into events of their own, after the others in `copy` */
+	__u8 effect; /* enum gt_call_effect … */
 	__u8 effect_value;  /* … 1 + the slot of the value, or of the pointer to it; 0: none */
 	__u8 effect_device; /* … 1 + the slot of the device's ordinal; 0: none */
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];

@@ -13,6 +13,15 @@ static const struct {
 #undef PENDING
 };
 
+const struct gt_api_type *gt_api_error_type(const struct gt_api_function *function)
+{
+	int error = gt_api_find_role(function, GT_ROLE_ERROR);
+
+	if (function->result->kind == GT_KIND_ERRORS)
+		return function->result;
+	return error >= 0 ? function->arguments[error].type->target : NULL;
+}
+
 uint32_t gt_api_pending(const struct gt_api_function *function)
 {
 	for (size_t i = 0; i < gt_countof(pending); i++)
@@ -23,6 +32,8 @@ uint32_t gt_api_pending(const struct gt_api_function *function)
 
 bool gt_api_failed(const struct gt_api_function *function, uint64_t result)
 {
+	if (function->result->kind == GT_KIND_POINTER || function->result->kind == GT_KIND_HANDLE)
+		return gt_api_is_error(result);
 	return function->result->kind == GT_KIND_ERRORS && (uint32_t)result &&
 	       (uint32_t)result != gt_api_pending(function);
 }
@@ -35,6 +46,12 @@ void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function
 	const struct gt_api_enumerator *enumerator;
 	uint64_t number = result;
 
+	if (gt_api_failed(function, result))
+		type = gt_api_error_type(function);
+	if (!type || result == (uint64_t)-GT_API_UNKNOWN_ERROR) {
+		gt_strbuf_puts(buffer, "NULL");
+		return;
+	}
 	switch (type->kind) {
 	case GT_KIND_ERRORS:
 	case GT_KIND_VALUES:

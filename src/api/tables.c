@@ -8,16 +8,20 @@
 #define ENUMERATOR(name, value) {#name, NULL, value},
 #define NICKNAMED(name, value, short_name) {#name, short_name, value},
 #define ENUM_END(id) };
+#include "api/vendor_enums.def"
 #include "api/enums.def"
 
 enum type_number {
 #define SCALAR(id, name, kind, size) TYPE_##id,
 #define HANDLE(id, name, size) TYPE_##id,
 #define POINTER(id, name, target) TYPE_##id,
+#include "api/vendor_types.def"
 #include "api/types.def"
 #define ENUM_BEGIN(id, style) TYPE_##id,
+#include "api/vendor_enums.def"
 #include "api/enums.def"
 #define STRUCT_BEGIN(id, size, style) TYPE_##id,
+#include "api/vendor_structs.def"
 #include "api/structs.def"
 };
 
@@ -29,18 +33,22 @@ enum type_number {
 #define LABELLED_FIELD(type, role, name, offset, count, label) \
 	{#name, #label, TYPE(type), GT_ROLE_##role, offset, count},
 #define STRUCT_END(id) };
+#include "api/vendor_structs.def"
 #include "api/structs.def"
 
 const struct gt_api_type gt_api_types[] = {
 #define SCALAR(id, name, kind, size) {name, GT_KIND_##kind, size, NULL, NULL, NULL, 0},
 #define HANDLE(id, name, size) {name, GT_KIND_HANDLE, size, NULL, NULL, NULL, 0},
 #define POINTER(id, name, target) {name, GT_KIND_POINTER, 8, TYPE(target), NULL, NULL, 0},
+#include "api/vendor_types.def"
 #include "api/types.def"
 #define ENUM_BEGIN(id, style) \
 	{#id, GT_KIND_##style, 4, NULL, enumerators_##id, NULL, gt_countof(enumerators_##id)},
+#include "api/vendor_enums.def"
 #include "api/enums.def"
 #define STRUCT_BEGIN(id, size, style) \
 	{#id, GT_KIND_##style, size, NULL, NULL, fields_##id, gt_countof(fields_##id)},
+#include "api/vendor_structs.def"
 #include "api/structs.def"
 };
 

@@ -51,6 +51,13 @@ static inline bool gt_api_is_struct(const struct gt_api_type *type)
 	return type->kind >= GT_KIND_PLAIN;
 }
 
+/* Whether dimensions are an array of sizes (OpenCL's size_t[3]), which may have fewer than three.
+ */
+static inline bool gt_api_is_array(const struct gt_api_type *type)
+{
+	return type->kind == GT_KIND_DIMENSIONS && type->fields[0].type->size == 8;
+}
+
 /* A library's functions, sorted by name. */
 struct gt_api_table {
 	const char *library;

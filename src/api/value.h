@@ -29,6 +29,12 @@ struct gt_api_value gt_value_field(const struct gt_api_value *structure,
 bool gt_value_load(const struct gt_api_value *value, uint64_t *ret_number);
 bool gt_value_load_double(const struct gt_api_value *value, double *ret_number);
 
+/* Whether the result of GT_RESULT_POINTER is a negative error code. */
+static inline bool gt_api_is_error(uint64_t result)
+{
+	return result >= (uint64_t)-GT_API_UNKNOWN_ERROR;
+}
+
 /* The enumerator of exactly this value, or NULL. */
 const struct gt_api_enumerator *gt_api_enumerator(const struct gt_api_type *type, uint64_t value);
 /* Adds the name of an enumeration's value ("a|b" for flags), or its number. */

@@ -96,7 +96,8 @@ static void write_struct(struct gt_json *json, const struct gt_call *call, const
 			struct gt_api_value number =
 				gt_value_field(value, &value->type->fields[i], 0);
 
-			write_value(json, call, NULL, GT_ROLE_IN, &number);
+			if (!i || number.size || !gt_api_is_array(value->type))
+				write_value(json, call, NULL, GT_ROLE_IN, &number);
 		}
 		gt_json_array_end(json);
 		return;
@@ -122,6 +123,17 @@ static void write_value(struct gt_json *json, const struct gt_call *call, const 
 		write_number(json, key, value);
 }
 
+static void write_list(struct gt_json *json, const struct gt_call *call, unsigned index)
+{
+	uint64_t handles[GT_API_MAX_LIST];
+	unsigned count = gt_call_list(call, index, handles);
+
+	gt_json_array_begin(json, call->function->arguments[index].name);
+	for (unsigned i = 0; i < count; i++)
+		gt_json_hex(json, NULL, handles[i]);
+	gt_json_array_end(json);
+}
+
 static void write_argument(struct gt_json *json, const struct gt_call *call, unsigned index)
 {
 	const struct gt_api_argument *argument = &call->function->arguments[index];
@@ -132,6 +144,10 @@ static void write_argument(struct gt_json *json, const struct gt_call *call, uns
 
 	if (text) {
 		gt_json_string(json, argument->name, text);
+		return;
+	}
+	if (argument->role == GT_ROLE_LIST) {
+		write_list(json, call, index);
 		return;
 	}
 	/* A planned copy that is not there: the call failed, runs still, or passed NULL. */

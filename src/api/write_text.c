@@ -82,6 +82,9 @@ static void add_struct(struct gt_strbuf *buffer, const struct gt_api_value *valu
 	if (plain)
 		gt_strbuf_putc(buffer, '{');
 	for (unsigned i = 0; i < value->type->count; i++) {
+		if (i && gt_api_is_array(value->type) &&
+		    value->size <= value->type->fields[i].offset)
+			break;
 		if (i)
 			gt_strbuf_puts(buffer, plain ? ", " : "x");
 		if (plain) {
@@ -127,6 +130,21 @@ static bool add_text(struct gt_strbuf *buffer, const struct gt_call *call, unsig
 	return true;
 }
 
+/* The handles of an array. False: there are none. */
+static bool add_list(struct gt_strbuf *buffer, const struct gt_call *call, unsigned argument)
+{
+	uint64_t handles[GT_API_MAX_LIST];
+	unsigned count = gt_call_list(call, argument, handles);
+
+	for (unsigned i = 0; i < count; i++) {
+		gt_strbuf_puts(buffer, i ? ", " : "[");
+		gt_strbuf_hex(buffer, handles[i]);
+	}
+	if (count)
+		gt_strbuf_putc(buffer, ']');
+	return count;
+}
+
 static bool is_number(const struct gt_api_type *type)
 {
 	return type->kind == GT_KIND_UNSIGNED || type->kind == GT_KIND_SIGNED;
@@ -144,7 +162,7 @@ static void format_argument(struct gt_strbuf *buffer, const struct gt_call *call
 	gt_strbuf_putc(buffer, '=');
 	if (argument->role == GT_ROLE_STREAM)
 		add_stream(buffer, call, &value);
-	else if (!add_text(buffer, call, index))
+	else if (!add_text(buffer, call, index) && !add_list(buffer, call, index))
 		add_value(buffer, &value);
 }
 
@@ -307,6 +325,10 @@ void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 			kind_shown = true;
 		}
 		kind_shown |= argument->role == GT_ROLE_DIRECTION;
+		if ((argument->role == GT_ROLE_VALUE || argument->type->kind == GT_KIND_POINTER) &&
+		    argument->role != GT_ROLE_ERROR && pointed.size &&
+		    pointed.type->kind != GT_KIND_PLAIN)
+			value = pointed;
 		if (argument->role == GT_ROLE_STRUCT && pointed.size &&
 		    gt_api_has_labels(pointed.type))
 			add_labelled_fields(&items, &pointed, &kind_shown);

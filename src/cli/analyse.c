@@ -269,7 +269,8 @@ static void choose_report(const struct gt_analysis_command *row, struct analysis
 /* The sources of chains, unless others were chosen. */
 static int add_chain_sources(struct gt_trace_options *trace)
 {
-	static const char *const names[] = {"cuda", "syscall", "drm", "fence"};
+	static const char *const names[] = {"cuda",    "opencl", "hip",  "level-zero",
+					    "syscall", "drm",    "fence"};
 	int error = 0;
 
 	if (trace->sources.words.count || trace->from)

@@ -43,7 +43,7 @@ static const struct gt_option error_options[] = {
 static const struct gt_option stat_options[] = {
 	GT_TARGET_OPTIONS(offsetof(struct gt_analyse_options, target)),
 	{'e', "event", "SOURCE,…",
-	 "summarize these sources (default: cuda); all: every one that "
+	 "summarize these sources (default: cuda, opencl, hip, level-zero); all: every one that "
 	 "works here",
 	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, target.trace.sources), NULL},
 	{0, "chains", NULL,
@@ -58,7 +58,8 @@ static const struct gt_option stat_options[] = {
 		{'e',                                                                              \
 		 "event",                                                                          \
 		 "SOURCE,…",                                                                       \
-		 "take these sources (default: cuda); sched explains idle threads",                \
+		 "take these sources (default: cuda, opencl, hip, level-zero); sched explains "    \
+		 "idle threads",                                                                   \
 		 GT_OPTION_LIST,                                                                   \
 		 offsetof(struct gt_analyse_options, target.trace.sources),                        \
 		 NULL},                                                                            \

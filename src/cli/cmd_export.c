@@ -51,7 +51,7 @@ static const struct gt_option options[] = {
 	 "call-time)",
 	 GT_OPTION_CHOICE, AT(weight), gt_export_weight_names},
 	GT_TRACE_OPTIONS_OF_TARGET(EXPORT_ROW, EXPORT_ROW, AT(target))
-	GT_TRACE_OPTIONS_OF_CALLS(EXPORT_ROW, EXPORT_ROW, AT(target), "cuda")
+	GT_TRACE_OPTIONS_OF_CALLS(EXPORT_ROW, EXPORT_ROW, AT(target), "cuda, opencl, hip, level-zero")
 };
 /* clang-format on */
 

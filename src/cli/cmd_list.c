@@ -84,7 +84,7 @@ static void list_events(void)
 static bool is_default(const struct gt_api_function *function)
 {
 	return function->category != GT_CATEGORY_NONE &&
-	       gt_api_group_bit(function->library) == GT_API_GROUP_CUDA;
+	       gt_api_group_bit(function->library) & gt_api_default_groups();
 }
 
 /* Returns how many there were. */

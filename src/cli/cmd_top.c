@@ -29,7 +29,8 @@ struct top_options {
 static const struct gt_option options[] = {
 	GT_TARGET_OPTIONS(AT(target)),
 	{'e', "event", "SOURCE,…",
-	 "enable these sources (default: cuda): with drm there are rings, with nvml the state of "
+	 "enable these sources (default: cuda, opencl, hip, level-zero): with drm there are rings, "
+	 "with nvml the state of "
 	 "GPUs; all: every one that works here",
 	 GT_OPTION_LIST, AT(target.trace.sources), NULL},
 	{0, "interval", "TIME", "refresh every TIME (default: 1s)", GT_OPTION_PERIOD, AT(interval),

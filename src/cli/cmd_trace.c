@@ -28,7 +28,7 @@ static const char *const time_styles[] = {"wall", "relative", "ns", NULL};
 
 static const struct gt_option options[] = {
 	GT_TARGET_OPTIONS(AT(target)),
-	GT_CALL_OPTIONS(AT(target), "cuda"),
+	GT_CALL_OPTIONS(AT(target), "cuda, opencl, hip, level-zero"),
 	{'o', "output", "FILE", "write to FILE ('-': stdout); FILE.gtap is a capture for --from",
 	 GT_OPTION_STRING, AT(target.output), NULL},
 	{0, "json", NULL, "print one JSON object per line; with CMD add -o FILE", GT_OPTION_FLAG,

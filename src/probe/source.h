@@ -101,6 +101,10 @@ const struct gt_source *gt_source_find(const char *name);
 
 extern const struct gt_source gt_source_cuda;
 extern const struct gt_source gt_source_cublas;
+extern const struct gt_source gt_source_opencl;
+extern const struct gt_source gt_source_hip;
+extern const struct gt_source gt_source_hiprtc;
+extern const struct gt_source gt_source_level_zero;
 extern const struct gt_source gt_source_cudnn;
 extern const struct gt_source gt_source_nccl;
 extern const struct gt_source gt_source_process;

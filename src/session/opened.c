@@ -23,7 +23,7 @@ static unsigned all_groups(void)
 
 unsigned gt_opened_groups(const struct gt_strings *names)
 {
-	unsigned groups = names->words.count ? 0 : GT_API_GROUP_CUDA;
+	unsigned groups = names->words.count ? 0 : gt_api_default_groups();
 
 	gt_vec_each (name, &names->words) {
 		const struct gt_source *source = gt_source_find(*name);

@@ -18,7 +18,7 @@
 #include "probe/task.bpf.h"
 
 /* Emit a string argument. False: it cannot be read. */
-static __noinline bool put_string(struct call_frame *frame, __u8 slot)
+static __noinline bool put_string(struct call_frame *frame, __u8 slot, __u16 field)
 {
 	__u64 pointer = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
 	struct thread_buffers *buffer = current_buffers();
@@ -28,6 +28,8 @@ static __noinline bool put_string(struct call_frame *frame, __u8 slot)
 
 	if (!buffer)
 		return true;
+	if (field && bpf_probe_read_user(&pointer, sizeof(pointer), (void *)(pointer + field - 1)))
+		return false;
 	event = (void *)buffer->string;
 	text = (char *)&buffer->string[STRING_HEAD_WORDS];
 	length = bpf_probe_read_user_str(text, GT_MAX_STRING, (void *)pointer);
@@ -59,7 +61,7 @@ static __noinline void put_missing_strings(struct call_frame *frame, const struc
 			break;
 		if (plan->copy[i].when != GT_COPY_STRING || frame->call.copied & 1 << i)
 			continue;
-		if (put_string(frame, plan->copy[i].slot))
+		if (put_string(frame, plan->copy[i].slot, plan->copy[i].field))
 			frame->call.copied |= 1 << i;
 		else
 			frame->urgent = 1;

@@ -261,17 +261,31 @@ static __always_inline bool holds(const volatile struct gt_condition *condition,
 	return gt_condition_holds(condition->compare, value, condition->value);
 }
 
+/* The error code of a failed call that returned NULL. */
+static __noinline __u64 error_code(struct call_frame *frame, const struct gt_plan *plan)
+{
+	__u64 pointer = words_of(frame)[(plan->error - 1) & (GT_PLAN_MAX_SLOTS - 1)];
+	__s32 code = 0;
+
+	if (!plan->error || bpf_probe_read_user(&code, sizeof(code), (void *)pointer) ||
+	    code >= 0 || code < -GT_PLAN_UNKNOWN_ERROR)
+		code = -GT_PLAN_UNKNOWN_ERROR;
+	return (__s64)code;
+}
+
 /* The result, without the upper half of the register where it is an error code. */
 static __always_inline __u64 result_of(const struct gt_event_call *call, const struct gt_plan *plan)
 {
-	return plan->error_result ? (__u32)call->result : call->result;
+	return plan->result == GT_RESULT_ERROR ? (__u32)call->result : call->result;
 }
 
 static __always_inline bool has_failed(const struct gt_event_call *call, const struct gt_plan *plan)
 {
 	__u64 result = result_of(call, plan);
 
-	return plan->error_result && result && result != plan->pending;
+	if (plan->result == GT_RESULT_POINTER)
+		return result >= (__u64)-GT_PLAN_UNKNOWN_ERROR;
+	return plan->result == GT_RESULT_ERROR && result && result != plan->pending;
 }
 
 static __always_inline bool is_wanted(const struct gt_event_call *call, const struct gt_plan *plan)
@@ -352,6 +366,8 @@ int call_return(struct pt_regs *regs)
 		return 0;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.result = RESULT(regs);
+	if (plan->result == GT_RESULT_POINTER && !frame->call.result)
+		frame->call.result = error_code(frame, plan);
 	if (frame->implicit == GT_COOKIE_BOUNDARY) {
 		thread->depth--;
 		return 0;
@@ -376,7 +392,8 @@ int call_return(struct pt_regs *regs)
 		COUNT(filtered);
 		return 0;
 	}
-	if (!plan->error_result || !(__u32)frame->call.result)
+	if (plan->result == GT_RESULT_POINTER ? !has_failed(&frame->call, plan)
+					      : !plan->result || !(__u32)frame->call.result)
 		copy_all(frame, plan, GT_COPY_AT_SUCCESS);
 	if (frame->urgent)
 		put_missing_strings(frame, plan);

@@ -491,13 +491,13 @@ static int calls_check(struct gt_diag *diag)
 	return 0;
 }
 
-#define CALLS_SOURCE(what, text)                                                                   \
+#define CALLS_SOURCE(what, label, text)                                                            \
 	const struct gt_source gt_source_##what = {                                                \
-		.name = #what,                                                                     \
+		.name = label,                                                                     \
 		.summary = text,                                                                   \
 		.needs = "uprobes and BTF of the kernel; root, or CAP_BPF and CAP_PERFMON with "   \
 			 "Linux 6.6",                                                              \
-		.group = #what,                                                                    \
+		.group = label,                                                                    \
 		.check = calls_check,                                                              \
 		.open = calls_open,                                                                \
 		.wait_on = calls_wait_on,                                                          \
@@ -508,7 +508,11 @@ static int calls_check(struct gt_diag *diag)
 		.close = calls_close,                                                              \
 	}
 
-CALLS_SOURCE(cuda, "calls of the CUDA runtime and driver APIs");
-CALLS_SOURCE(cublas, "main calls of cuBLAS and cuBLASLt (linear algebra)");
-CALLS_SOURCE(cudnn, "main calls of cuDNN (neural networks)");
-CALLS_SOURCE(nccl, "main calls of NCCL (communication between GPUs)");
+CALLS_SOURCE(cuda, "cuda", "calls of the CUDA runtime and driver APIs");
+CALLS_SOURCE(cublas, "cublas", "main calls of cuBLAS and cuBLASLt (linear algebra)");
+CALLS_SOURCE(cudnn, "cudnn", "main calls of cuDNN (neural networks)");
+CALLS_SOURCE(nccl, "nccl", "main calls of NCCL (communication between GPUs)");
+CALLS_SOURCE(opencl, "opencl", "calls of OpenCL, of any vendor");
+CALLS_SOURCE(hip, "hip", "calls of AMD's HIP runtime API");
+CALLS_SOURCE(hiprtc, "hiprtc", "calls of hipRTC (compilation at run time)");
+CALLS_SOURCE(level_zero, "level-zero", "calls of Intel's Level Zero core API");

@@ -97,7 +97,7 @@ static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
-	__u8 failed_only;   /* keep calls whose plan says error_result and that failed */
+	__u8 failed_only;   /* keep calls that failed, by the result of their plan */
 	__u8 entries;       /* write entry events */
 	__u8 sums;          /* count the calls of each function, write no records of them */
 	__u8 stack_depth;   /* callers to take of an outermost call, at most GT_MAX_CALLERS; 0: none

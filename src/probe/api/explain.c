@@ -38,11 +38,21 @@ static const struct gt_traced_file *find_driver(const struct gt_traced_files *fi
 	return NULL;
 }
 
+/* Whether calls may be those of OpenCL, HIP or Level Zero. */
+static bool has_portable(const struct gt_traced_files *files)
+{
+	gt_vec_each (file, &files->found)
+		if (gt_api_is_portable(file->library))
+			return true;
+	return false;
+}
+
 void gt_explain_fallback(const struct gt_host *host, const struct gt_traced_files *files)
 {
 	const struct gt_traced_file *driver = find_driver(files);
 
-	if (!driver || host->options->path || host->options->functions.words.count)
+	if (!driver || has_portable(files) || host->options->path ||
+	    host->options->functions.words.count)
 		return;
 	gt_event_queue_note(host->events,
 			    "no call of the CUDA runtime was seen%s: the calls are those of the "

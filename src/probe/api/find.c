@@ -157,6 +157,15 @@ static void skip_file(struct gt_traced_files *files, const char *path, const cha
 		add_skipped(files, path, "no CUDA functions");
 }
 
+static unsigned groups_of_file(const char *library)
+{
+	unsigned groups = gt_api_group_bit(library);
+
+	if (gt_api_contains(library, "hiprtc"))
+		groups |= gt_api_group_bit("hiprtc");
+	return groups;
+}
+
 int gt_traced_files_examine(struct gt_traced_files *files, const char *path, const char *name,
 			    bool inside, struct gt_diag *diag)
 {
@@ -172,7 +181,7 @@ int gt_traced_files_examine(struct gt_traced_files *files, const char *path, con
 	    is_known_other(files, &status, inside))
 		return 0;
 	above = library && gt_api_group_bit(library) != GT_API_GROUP_CUDA;
-	if (above && !(files->groups & gt_api_group_bit(library)))
+	if (above && !(files->groups & groups_of_file(library)))
 		return 0;
 	error = gt_elf_open(path, &elf, diag);
 	if (error)

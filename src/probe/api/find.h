@@ -38,10 +38,11 @@ static inline bool gt_traced_file_is_runtime(const struct gt_traced_file *file)
 	return !strcmp(file->library, "cudart");
 }
 
-/* A library above CUDA, whose calls contain calls of CUDA. */
+/* A library above CUDA, whose calls contain calls of CUDA that are shown nevertheless. */
 static inline bool gt_traced_file_is_above(const struct gt_traced_file *file)
 {
-	return gt_api_group_bit(file->library) != GT_API_GROUP_CUDA;
+	return gt_api_group_bit(file->library) != GT_API_GROUP_CUDA &&
+	       !gt_api_is_portable(file->library);
 }
 
 struct gt_traced_files {

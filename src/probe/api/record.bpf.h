@@ -42,6 +42,12 @@ static __always_inline bool copy_memory(struct call_frame *frame, const struct g
 	__u64 pointer = words[copy->slot & (GT_PLAN_MAX_SLOTS - 1)];
 	__u64 at = frame->words, size = copy->bytes;
 
+	if (copy->count) { /* an array of fewer elements than there is room for */
+		__u64 count = words[(copy->count - 1) & (GT_PLAN_MAX_SLOTS - 1)] & 0xffffffff;
+
+		if (count * copy->element < size)
+			size = count * copy->element;
+	}
 	barrier_var(at);
 	barrier_var(size);
 	if (!pointer || at >= MAX_WORDS || size > GT_PLAN_MAX_COPIED * sizeof(__u64))
@@ -49,6 +55,17 @@ static __always_inline bool copy_memory(struct call_frame *frame, const struct g
 	words[at + size / sizeof(__u64)] = 0; /* the rest of the last word */
 	if (bpf_probe_read_user(&words[at], size, (void *)pointer))
 		return false;
+	if (copy->count) {
+		/* The record has room for all of the array. */
+		for (__u32 i = 0; i < GT_PLAN_MAX_ARRAY; i++) {
+			__u64 word = at + (size + sizeof(__u64) - 1) / sizeof(__u64) + i;
+
+			if (word >= at + copy->bytes / sizeof(__u64) || word >= ROOM_WORDS)
+				break;
+			words[word] = 0;
+		}
+		size = copy->bytes;
+	}
 	frame->words = at + (size + sizeof(__u64) - 1) / sizeof(__u64);
 	return true;
 }

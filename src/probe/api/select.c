@@ -130,7 +130,7 @@ static bool is_watched(const struct gt_selection *selection, const struct gt_api
 	if (!selection->host->options->failures || !is_enabled(selection->host, function))
 		return false;
 	gt_api_plan(function, &plan);
-	return plan.error_result;
+	return plan.result != GT_RESULT_ANY;
 }
 
 /* Whether a function of the runtime never calls the driver, although programs call it often. */
@@ -180,7 +180,9 @@ static uint64_t cookie_flags(const struct gt_selection *selection,
 		flags |= GT_COOKIE_WATCHED;
 	if (is_boundary(selection, file, row))
 		flags |= GT_COOKIE_BOUNDARY;
-	if (gt_traced_file_is_driver(file) && !selection->host->options->verbose &&
+	/* An API may be implemented by another one, or by another library of the same functions. */
+	if ((gt_traced_file_is_driver(file) || gt_api_is_portable(file->library)) &&
+	    !selection->host->options->verbose &&
 	    (selection->rows[row] || flags & GT_COOKIE_WATCHED))
 		flags |= GT_COOKIE_ONLY_OUTERMOST;
 	return flags | (gt_api_is_per_thread(symbol) ? GT_COOKIE_PER_THREAD : 0);
@@ -195,7 +197,7 @@ static bool is_attached(const struct gt_selection *selection, const struct gt_tr
 {
 	const struct gt_api_function *function = gt_api_function(row);
 
-	return function && !strcmp(function->library, file->library) &&
+	return function && gt_api_contains(file->library, function->library) &&
 	       (selection->rows[row] ||
 		(!selection->host->options->sums && gt_api_is_implicit(function)) ||
 		is_watched(selection, function) || is_boundary(selection, file, row));

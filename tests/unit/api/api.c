@@ -67,6 +67,50 @@ TEST("a library belongs to a group, by the names of its files, too")
 	CHECK(gt_api_group_of("cufft") == NULL);
 }
 
+TEST("OpenCL, HIP and Level Zero are traced by default, hipRTC is not")
+{
+	static const char *const groups[] = {"cuda", "opencl", "hip", "level-zero"};
+
+	for (unsigned i = 0; i < gt_countof(groups); i++)
+		CHECK(gt_api_default_groups() & gt_api_group_bit(groups[i]));
+	CHECK(!(gt_api_default_groups() & gt_api_group_bit("hiprtc")));
+	CHECK(!(gt_api_default_groups() & gt_api_group_bit("cublas")));
+	CHECK_STR(gt_api_library_of("libOpenCL.so.1.0.0"), "OpenCL");
+	CHECK_STR(gt_api_library_of("libamdhip64.so.5"), "amdhip64");
+	CHECK_STR(gt_api_group_of("ze_loader"), "level-zero");
+	CHECK(gt_api_library_of("libze_tracing_layer.so.1") == NULL);
+	CHECK(gt_api_contains("amdhip64", "hiprtc"));
+	CHECK(!gt_api_contains("amdhip64", "OpenCL"));
+}
+
+TEST("a function that returns a handle fails with a negative error code")
+{
+	const struct gt_api_function *create = row("clCreateBuffer");
+	const struct {
+		uint64_t result;
+		bool failed;
+		const char *text;
+	} cases[] = {
+		{0x7f0000001000, false, "0x7f0000001000"},
+		{(uint64_t)-61, true, "CL_INVALID_BUFFER_SIZE"},
+		{(uint64_t)-5000, false, "0xffffffffffffec78"},
+		{(uint64_t)-GT_API_UNKNOWN_ERROR, true, "NULL"},
+		{(uint64_t)-900, true, "error 4294966396"},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		gt_auto_strbuf result = GT_STRBUF_INIT;
+
+		gt_api_format_result(&result, create, cases[i].result, false);
+		CHECK_STR(gt_strbuf_string(&result), cases[i].text);
+		CHECK_INT(gt_api_failed(create, cases[i].result), cases[i].failed);
+	}
+	CHECK(gt_api_failed(row("clSVMAlloc"), (uint64_t)-GT_API_UNKNOWN_ERROR));
+	CHECK(gt_api_failed(row("clFinish"), (uint32_t)-36));
+	CHECK(!gt_api_failed(row("hipStreamQuery"), 600)); /* hipErrorNotReady */
+	CHECK(!gt_api_failed(row("zeEventQueryStatus"), 1));
+}
+
 TEST("the main functions of libraries mean something")
 {
 	static const struct {
@@ -172,9 +216,12 @@ TEST("every allocation returns an address or a handle, every free takes one")
 			enum gt_api_role role = function->arguments[j].role;
 
 			if (function->category == GT_CATEGORY_ALLOC)
-				found |= role == GT_ROLE_OUT;
+				found |= role == GT_ROLE_OUT ||
+					 function->result->kind == GT_KIND_HANDLE ||
+					 function->result->kind == GT_KIND_POINTER;
 			else
-				found |= role == GT_ROLE_DEVICE_POINTER ||
+				found |= role == GT_ROLE_POINTER ||
+					 role == GT_ROLE_DEVICE_POINTER ||
 					 role == GT_ROLE_HOST_POINTER || role == GT_ROLE_HANDLE;
 		}
 		if (!found && (function->category == GT_CATEGORY_ALLOC ||

@@ -29,6 +29,31 @@ static void check_plan(const struct gt_api_function *function, const struct gt_p
 		TAP_FAIL("%s: %u words are copied", function->name, words);
 }
 
+TEST("arrays are copied by their number of elements, errors are read behind their pointer")
+{
+	struct gt_plan plan;
+
+	gt_api_plan(gt_api_function((unsigned)gt_api_find("clCreateBuffer")), &plan);
+	CHECK_INT(plan.result, GT_RESULT_POINTER);
+	CHECK_INT(plan.error, 5);
+	gt_api_plan(gt_api_function((unsigned)gt_api_find("clEnqueueNDRangeKernel")), &plan);
+	CHECK_INT(plan.result, GT_RESULT_ERROR);
+	CHECK_INT(plan.copies, 5);
+	for (int i = 0; i < 3; i++) { /* offset, global, local: as many as work_dim */
+		CHECK_INT(plan.copy[i].bytes, 24);
+		CHECK_INT(plan.copy[i].count, 3);
+		CHECK_INT(plan.copy[i].element, 8);
+	}
+	gt_api_plan(gt_api_function((unsigned)gt_api_find("clSetKernelArg")), &plan);
+	CHECK_INT(plan.copy[0].bytes, 8);
+	CHECK_INT(plan.copy[0].count, 3);
+	CHECK_INT(plan.copy[0].element, 1);
+	/* The name of a kernel is in the description that the call gets. */
+	gt_api_plan(gt_api_function((unsigned)gt_api_find("zeKernelCreate")), &plan);
+	CHECK_INT(plan.copy[1].when, GT_COPY_STRING);
+	CHECK_INT(plan.copy[1].field, 25);
+}
+
 TEST("the plan of each row keeps to the limits, on both machines")
 {
 	for (unsigned i = 0; i < gt_api_count(); i++)
@@ -175,11 +200,11 @@ TEST("a call's output is copied at success, in its own size")
 	CHECK_INT(plan.copy[1].slot, 1);
 	gt_api_plan(row("cudaGetDevice"), &plan);
 	CHECK_INT(plan.copy[0].bytes, 4);
-	CHECK_INT(plan.error_result, 1);
+	CHECK_INT(plan.result, GT_RESULT_ERROR);
 	gt_api_plan(row("__cudaPushCallConfiguration"), &plan);
-	CHECK_INT(plan.error_result, 0);
+	CHECK_INT(plan.result, GT_RESULT_ANY);
 	gt_api_plan(row("cudaGetLastError"), &plan);
-	CHECK_INT(plan.error_result, 0);
+	CHECK_INT(plan.result, GT_RESULT_ANY);
 }
 
 TEST("the effect of a call on contexts and devices is in its plan, with the arguments that it "
@@ -198,7 +223,7 @@ TEST("the effect of a call on contexts and devices is in its plan, with the argu
 
 		gt_api_plan(row(effects[i].name), &plan);
 		CHECK(plan.effect != GT_EFFECT_NONE);
-		CHECK_INT(plan.error_result, 1);
+		CHECK_INT(plan.result, GT_RESULT_ERROR);
 		CHECK_INT(!plan.effect_value, !strcmp(effects[i].value, "_"));
 		CHECK_INT(!plan.effect_device, !strcmp(effects[i].device, "_"));
 	}
