@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Programs that use OpenCL, on a device of the CPU (PoCL), and HIP and Level Zero, of which there are
+# stand-ins that succeed without hardware.
+
+load helper
+
+vendors=$build/tests/programs/vendors
+
+setup() {
+	need_probes
+	cd "$BATS_TEST_TMPDIR" || return
+	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+}
+
+need_opencl() {
+	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example (ocl-icd-opencl-dev, opencl-c-headers)"
+	"$examples/opencl/opencl-vectoradd" >/dev/null 2>&1 || skip "no OpenCL device (pocl-opencl-icd)"
+}
+
+# analyse COMMAND ARGUMENT...: its JSON becomes $output.
+analyse() {
+	gputap "$1" --json -o result.json "${@:2}"
+	expect_status 0
+	output=$(cat result.json)
+}
+
+# The calls that returned, by their names.
+returned() {
+	grep -F '[EXIT]' <<<"$stderr" | awk '{print $4}' | uniq -c | sed -E 's/^ *([0-9]+) /\1 /'
+}
+
+@test "a traced OpenCL program shows its calls with decoded arguments" {
+	need_opencl
+	gputap trace -e opencl -- "$examples/opencl/opencl-vectoradd"
+	expect_status 0
+	expect_error_line 'clGetDeviceIDs +\[ENTER\]  platform=0x[0-9a-f]+ device_type=CL_DEVICE_TYPE_ALL num_entries=1 '
+	expect_error_line 'clCreateBuffer +\[ENTER\]  context=0x[0-9a-f]+ flags=CL_MEM_READ_WRITE size=1048576 bytes'
+	expect_error_line 'clCreateBuffer +\[EXIT\]   returned=0x[0-9a-f]+ \('
+	expect_error_line 'clSetKernelArg +\[ENTER\]  kernel=0x[0-9a-f]+ index=3 size=4 value=0x40000$'
+	expect_error_line 'clEnqueueWriteBuffer +\[ENTER\]  kind=H2D queue=0x[0-9a-f]+ buffer=0x[0-9a-f]+ blocking=CL_TRUE size=1048576 bytes'
+	expect_error_line 'clEnqueueNDRangeKernel +\[ENTER\]  queue=0x[0-9a-f]+ func=0x[0-9a-f]+ global=262144 local=256 kernel=add$'
+	expect_error_line 'clEnqueueReadBuffer +\[ENTER\]  kind=D2H '
+	[[ ${stderr_lines[-1]} =~ ^'gputap: '([0-9]+)' calls: '([0-9]+)' complete, 0 unfinished, 0 lost'$ ]]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+@test "a call of the ICD loader is one call, whatever implements it" {
+	need_opencl
+	gputap trace -e opencl -f 'clEnqueue*' -f clFinish -- "$examples/opencl/opencl-vectoradd"
+	expect_status 0
+	[ "$(returned)" = "2 clEnqueueWriteBuffer
+1 clEnqueueNDRangeKernel
+1 clEnqueueReadBuffer
+1 clFinish" ]
+}
+
+@test "sizes in two dimensions and lists of events are shown as what they hold" {
+	need_opencl
+	gputap trace -e opencl --json -o calls.json -- "$examples/opencl/opencl-matmul"
+	expect_status 0
+	output=$(jq 'select(.name == "clEnqueueNDRangeKernel")' calls.json)
+	expect_json 'length == 1 and .[0].args.global_work_size == [128, 128] and .[0].args.local_work_size == [16, 16]'
+	expect_json '.[0].grid == [8, 8, 1] and .[0].block == [16, 16, 1]'
+	gputap trace -e opencl --json -o calls.json -- "$examples/opencl/opencl-queues"
+	output=$(cat calls.json)
+	# Each kernel waits for the event of the write before it.
+	expect_json '[.[] | select(.name == "clEnqueueWriteBuffer") | .args.event] as $written |
+		[.[] | select(.name == "clEnqueueNDRangeKernel") | .args.event_wait_list[0]] == $written'
+}
+
+@test "kernels of OpenCL have names, groups and work-items" {
+	need_opencl
+	analyse kernels -- "$examples/opencl/opencl-queues"
+	expect_json '.[0].kernels | length == 1 and .[0].kernel == "scale" and .[0].launches == 4'
+	expect_json '.[0].kernels[0].configurations == [{launches: 4, grid: [256, 1, 1], block: [64, 1, 1], shared: 0}]'
+	analyse kernels --by stream -- "$examples/opencl/opencl-queues"
+	expect_json '.[0].kernels | length == 1'
+}
+
+@test "copies of OpenCL have directions and bytes, and wait where the call says so" {
+	need_opencl
+	analyse copies -- "$examples/opencl/opencl-vectoradd"
+	expect_json '.[0].copies | map({direction, count, bytes, waited: .waited.count}) ==
+		[{direction: "H2D", count: 2, bytes: 2097152, waited: 2}, {direction: "D2H", count: 1, bytes: 1048576, waited: 1}]'
+	analyse copies -- "$examples/opencl/opencl-queues"
+	expect_json '.[0].copies | all(.waited.count == 0 and .count == 4 and .bytes == 262144)'
+}
+
+@test "a buffer that is not released is a leak, one with a second reference is not freed before" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	analyse leaks -- "$build/tests/programs/opencl"
+	expect_json '.[0].leaks | length == 1 and .[0].bytes == 4096 and .[0].count == 1'
+}
+
+@test "errors of OpenCL have their names, also of calls that return a handle" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	analyse errors -- "$build/tests/programs/opencl"
+	expect_json '.[0].errors | map({function, error, count}) | sort_by(.error) == [
+		{function: "clCreateBuffer", error: "CL_INVALID_BUFFER_SIZE", count: 1},
+		{function: "clReleaseMemObject", error: "CL_INVALID_MEM_OBJECT", count: 1},
+		{function: "clCreateBuffer", error: "NULL", count: 1}]'
+}
+
+@test "a program that uses CUDA and OpenCL gives one stream of calls" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	gputap trace -f cudaMalloc -f cudaFree -f clCreateBuffer -f clReleaseMemObject -- "$build/tests/programs/opencl" cuda
+	expect_status 0
+	[ "$(returned)" = "1 cudaMalloc
+1 clCreateBuffer
+1 clReleaseMemObject
+1 cudaFree" ]
+}
+
+@test "a capture of an OpenCL program has what a live trace has" {
+	need_opencl
+	gputap record -o cl.gputap -- "$examples/opencl/opencl-queues"
+	expect_status 0
+	gputap kernels --json -o kernels.json --from cl.gputap
+	expect_status 0
+	output=$(cat kernels.json)
+	expect_json '.[0].kernels | length == 1 and .[0].kernel == "scale" and .[0].launches == 4'
+	gputap report cl.gputap
+	expect_status 0
+	expect_output_line 'scale'
+}
+
+# Traces the calls of a stand-in.
+use_vendors() {
+	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"
+	export LD_LIBRARY_PATH=$vendors
+}
+
+@test "HIP: kernels, copies, leaks and errors of a program whose calls succeed" {
+	use_vendors
+	analyse kernels -- "$vendors/vendors" hip
+	expect_json '.[0].kernels | length == 1 and .[0].kernel == "add(float*)"'
+	expect_json '.[0].kernels[0].configurations == [{launches: 1, grid: [4, 2, 1], block: [64, 1, 1], shared: 0}]'
+	analyse copies -- "$vendors/vendors" hip
+	expect_json '.[0].copies | map({direction, count, bytes}) == [{direction: "H2D", count: 1, bytes: 256}, {direction: "D2H", count: 1, bytes: 256}]'
+	analyse leaks -- "$vendors/vendors" hip
+	expect_json '.[0].leaks | length == 1 and .[0].bytes == 1024'
+	analyse errors -- "$vendors/vendors" hip
+	expect_json '.[0].errors | length == 1 and .[0].function == "hipMalloc" and .[0].error == "hipErrorOutOfMemory"'
+}
+
+@test "Level Zero: kernels, copies, leaks and errors of a program whose calls succeed" {
+	use_vendors
+	analyse kernels -- "$vendors/vendors" ze
+	expect_json '.[0].kernels | length == 1 and .[0].kernel == "scale"'
+	expect_json '.[0].kernels[0].configurations[0].grid == [8, 2, 1]'
+	analyse copies -- "$vendors/vendors" ze
+	expect_json '.[0].copies | length == 1 and .[0].count == 1 and .[0].bytes == 256'
+	analyse leaks -- "$vendors/vendors" ze
+	expect_json '.[0].leaks == []'
+	analyse errors -- "$vendors/vendors" ze
+	expect_json '.[0].errors | length == 1 and .[0].error == "ZE_RESULT_ERROR_UNINITIALIZED"'
+}
+
+@test "the packaged runtime of HIP reports that there is no device" {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	python3 -c 'import ctypes; ctypes.CDLL("libamdhip64.so.5")' 2>/dev/null || skip "libamdhip64-5 is not installed"
+	[ ! -e /dev/kfd ] || skip "there is an AMD GPU"
+	gputap trace -e hip -- python3 -c 'import ctypes
+hip = ctypes.CDLL("libamdhip64.so.5")
+count = ctypes.c_int()
+hip.hipGetDeviceCount(ctypes.byref(count))'
+	expect_error_line 'hipGetDeviceCount +\[EXIT\]   returned=NoDevice \('
+}
+
+@test "the packaged loader of Level Zero reports that there is no driver" {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	python3 -c 'import ctypes; ctypes.CDLL("libze_loader.so.1")' 2>/dev/null || skip "libze1 is not installed"
+	python3 -c 'import ctypes, sys
+sys.exit(not ctypes.CDLL("libze_loader.so.1").zeInit(0))' || skip "there is a driver for Level Zero"
+	gputap trace -e level-zero -- python3 -c 'import ctypes
+ctypes.CDLL("libze_loader.so.1").zeInit(0)'
+	expect_error_line 'zeInit +\[EXIT\]   returned=UNINITIALIZED \('
+}

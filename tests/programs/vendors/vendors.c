@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Calls HIP or Level Zero ("hip", "ze"): one allocation is freed and one is not, a call fails. */
+#include "vendors.h"
+
+#include <string.h>
+
+static int call_hip(void)
+{
+	static const char function;
+	void *memory = NULL, *other = NULL;
+	char host[256];
+
+	__hipRegisterFunction(NULL, &function, NULL, "_Z3addPf", 0, NULL, NULL, NULL, NULL, NULL);
+	hipMalloc(&other, 1 << 20);
+	hipMalloc(&memory, 1024);
+	hipMemcpy(memory, host, sizeof(host), 1);
+	hipLaunchKernel(&function, (struct dim3){4, 2, 1}, (struct dim3){64, 1, 1}, NULL, 0, NULL);
+	hipMemcpy(host, memory, sizeof(host), 2);
+	return 0;
+}
+
+static int call_level_zero(void)
+{
+	struct ze_kernel_desc description = {.name = "scale"};
+	void *memory = NULL, *list = NULL, *kernel = NULL;
+	unsigned groups[3] = {8, 2, 1};
+	char host[256];
+
+	zeInit(0);
+	zeCommandListCreate(NULL, NULL, NULL, &list);
+	zeMemAllocDevice(NULL, NULL, 4096, 64, NULL, &memory);
+	zeKernelCreate(NULL, &description, &kernel);
+	zeCommandListAppendMemoryCopy(list, memory, host, sizeof(host), NULL, 0, NULL);
+	zeCommandListAppendLaunchKernel(list, kernel, groups, NULL, 0, NULL);
+	return zeMemFree(NULL, memory);
+}
+
+int main(int count, char **arguments)
+{
+	if (count < 2)
+		return 2;
+	return !strcmp(arguments[1], "hip") ? call_hip() : call_level_zero();
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The functions of HIP and Level Zero that the stand-ins have, as their headers declare them. */
+#pragma once
+
+#include <stddef.h>
+
+struct dim3 {
+	unsigned x, y, z;
+};
+
+struct ze_kernel_desc {
+	int type;
+	const void *next;
+	unsigned flags;
+	const char *name;
+};
+
+#pragma GCC visibility push(default)
+
+int hipMalloc(void **pointer, size_t size);
+int hipFree(void *pointer);
+int hipMemcpy(void *target, const void *source, size_t size, int kind);
+void __hipRegisterFunction(void **modules, const void *function, char *device, const char *name,
+			   unsigned limit, void *tid, void *bid, void *block, void *grid,
+			   int *size);
+int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
+		    size_t shared, void *stream);
+
+int zeInit(unsigned flags);
+int zeMemAllocDevice(void *context, const void *description, size_t size, size_t alignment,
+		     void *device, void **pointer);
+int zeMemFree(void *context, void *pointer);
+int zeCommandListCreate(void *context, void *device, const void *description, void **ret_list);
+int zeKernelCreate(void *module, const struct ze_kernel_desc *description, void **ret_kernel);
+int zeCommandListAppendMemoryCopy(void *of, void *target, const void *source, size_t size,
+				  void *signal, unsigned count, void **waits);
+int zeCommandListAppendLaunchKernel(void *of, void *launched, const unsigned groups[3],
+				    void *signal, unsigned count, void **waits);
+
+#pragma GCC visibility pop
