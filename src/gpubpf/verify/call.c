@@ -419,6 +419,8 @@ static int set_result(struct gt_verifier *verifier, const struct helper_call *ca
 		result->type = GT_REG_RECORD;
 		result->size = call->size;
 		error = acquire_reference(verifier, result);
+	} else if (verifier->widens) {
+		result->object = ++verifier->next_id;
 	}
 	if (call->key_exists)
 		result->maybe_null = false;

@@ -152,6 +152,84 @@ static void mark_equal_pointers(const struct gt_verifier *verifier, const struct
 	right->maybe_null = false;
 }
 
+bool gt_is_same_object(const struct gt_verifier *verifier, const struct gt_value *one,
+		       const struct gt_value *other)
+{
+	const struct gt_bpf_map *map;
+
+	if (one->type != other->type || one->maybe_null || other->maybe_null)
+		return false;
+	switch (one->type) {
+	case GT_REG_STACK:
+		return one->frame == other->frame;
+	case GT_REG_RECORD:
+		return one->reference && one->reference == other->reference;
+	case GT_REG_MAP_VALUE:
+		if (one->map != other->map)
+			return false;
+		map = &verifier->object->maps[one->map];
+		return (map->type == BPF_MAP_TYPE_ARRAY && map->max_entries == 1) ||
+		       (one->object && one->object == other->object);
+	default:
+		return false;
+	}
+}
+
+/* Whether a pointer is within its object, or at its end. */
+static bool is_in_object(const struct gt_verifier *verifier, const struct gt_value *value)
+{
+	struct gt_scalar offset = gt_value_offset(value);
+	int64_t first = 0, end = value->size;
+
+	if (value->type == GT_REG_STACK) {
+		first = -GT_BPF_STACK_SIZE;
+		end = 0;
+	} else if (value->type == GT_REG_MAP_VALUE) {
+		end = verifier->object->maps[value->map].value_size;
+	}
+	return offset.all.smin >= first && offset.all.smax <= end;
+}
+
+bool gt_compares_offsets(const struct gt_verifier *verifier, const struct bpf_insn *insn,
+			 const struct gt_value *one, const struct gt_value *other,
+			 uint8_t *operation)
+{
+	static const uint8_t offsets[16] = {
+		[BPF_JEQ >> 4] = BPF_JEQ,  [BPF_JNE >> 4] = BPF_JNE,  [BPF_JGT >> 4] = BPF_JSGT,
+		[BPF_JGE >> 4] = BPF_JSGE, [BPF_JLT >> 4] = BPF_JSLT, [BPF_JLE >> 4] = BPF_JSLE,
+	};
+
+	if (!verifier->widens || BPF_CLASS(insn->code) != BPF_JMP || !offsets[*operation >> 4] ||
+	    !gt_is_same_object(verifier, one, other))
+		return false;
+	*operation = offsets[*operation >> 4];
+	return *operation == BPF_JEQ || *operation == BPF_JNE ||
+	       (is_in_object(verifier, one) && is_in_object(verifier, other));
+}
+
+/* Apply a comparison of two pointers of one object to their offsets. False: impossible. */
+static bool assume_offsets(const struct gt_verifier *verifier, struct gt_state *state,
+			   const struct bpf_insn *insn, bool taken, struct gt_value *left,
+			   struct gt_value *right)
+{
+	uint8_t operation = BPF_OP(insn->code);
+	struct bpf_insn compare = {.code = BPF_JMP | BPF_X};
+	struct gt_scalar one, other;
+
+	if (left == right || !gt_compares_offsets(verifier, insn, left, right, &operation))
+		return true;
+	compare.code |= operation;
+	one = gt_value_offset(left);
+	other = gt_value_offset(right);
+	if (!gt_scalar_assume(&compare, taken, &one, &other))
+		return false;
+	gt_narrow_number(left, &one);
+	gt_origin_sync(state, left);
+	gt_narrow_number(right, &other);
+	gt_origin_sync(state, right);
+	return true;
+}
+
 /* Apply the condition of one branch. False: impossible. *ret_linked: it bounds other scalars, too.
  */
 static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *state,
@@ -175,7 +253,7 @@ static bool assume_branch(const struct gt_verifier *verifier, struct gt_state *s
 	}
 	if (gt_is_pointer(left) || gt_is_pointer(right)) {
 		mark_equal_pointers(verifier, insn, taken, left, right);
-		return true;
+		return assume_offsets(verifier, state, insn, taken, left, right);
 	}
 	if (left == right && !gt_scalar_is_constant(&left->scalar)) {
 		*ret_linked |= sync_linked_scalars(state, *left);

@@ -176,30 +176,48 @@ static struct gt_scalar difference_of(const struct gt_value *value, const struct
 	return gt_scalar_alu(&add, &constant, &range);
 }
 
+void gt_narrow_number(struct gt_value *value, const struct gt_scalar *number)
+{
+	static const struct bpf_insn subtract = {.code = BPF_ALU64 | BPF_SUB | BPF_X},
+				     equal = {.code = BPF_JMP | BPF_JEQ | BPF_X};
+	struct gt_scalar fixed, part, scalar = value->scalar;
+
+	if (value->type == GT_REG_SCALAR) {
+		value->scalar = *number;
+		return;
+	}
+	fixed = gt_scalar_constant((uint64_t)value->fixed_offset);
+	part = gt_scalar_alu(&subtract, number, &fixed);
+	if (gt_scalar_assume(&equal, true, &scalar, &part))
+		value->scalar = scalar;
+}
+
 static void sync_value(const struct gt_value *known, struct gt_value *value)
 {
 	struct bpf_insn add = {.code = BPF_ALU64 | BPF_ADD | BPF_X};
 	static const struct bpf_insn equal = {.code = BPF_JMP | BPF_JEQ | BPF_X};
-	struct gt_scalar more, other, scalar = value->scalar;
+	struct gt_scalar more, other, scalar;
 
-	if (value->type != GT_REG_SCALAR || value->origin != known->origin || value->shifted)
+	if (value->type != known->type || value->origin != known->origin || value->shifted)
 		return;
+	scalar = value->type == GT_REG_SCALAR ? value->scalar : gt_value_offset(value);
 	if (known->origin_bits != 64 || value->origin_bits != 64) {
 		if (value->scalar.all.umax > UINT32_MAX)
 			return;
 		add.code = BPF_ALU | BPF_ADD | BPF_X;
 	}
 	more = difference_of(value, known);
-	other = gt_scalar_alu(&add, &known->scalar, &more);
+	other = known->type == GT_REG_SCALAR ? known->scalar : gt_value_offset(known);
+	other = gt_scalar_alu(&add, &other, &more);
 	if (gt_scalar_assume(&equal, true, &scalar, &other))
-		value->scalar = scalar;
+		gt_narrow_number(value, &scalar);
 }
 
 void gt_origin_sync(struct gt_state *state, const struct gt_value *known)
 {
 	struct gt_value source = *known;
 
-	if (!source.origin || source.shifted || source.type != GT_REG_SCALAR)
+	if (!source.origin || source.shifted || source.type == GT_REG_UNSET || source.maybe_null)
 		return;
 	for (unsigned i = 0; i <= state->depth; i++) {
 		struct gt_verify_frame *frame = &state->frames[i];

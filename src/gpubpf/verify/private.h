@@ -36,6 +36,7 @@ struct gt_value {
 	int64_t fixed_offset; /* of pointers: the known part of the offset … */
 	uint32_t reference;   /* RECORD: id of the reference to release */
 	uint32_t size;        /* RECORD, MEMORY, CONTEXT: bytes */
+	uint32_t object;      /* MAP_VALUE, in passes that widen loops: differs between lookups */
 	/*
 	 * In widened loops (widen.h): the value is that of an origin, a value at a loop's header,
 	 * plus a number from change to change + spread, modulo 2^64 or, if bits is 32, 2^32 with
@@ -319,6 +320,17 @@ int gt_verify_read(struct gt_verifier *verifier, unsigned regno);
 /* Give a scalar an id before it is copied, so that bounds of one copy hold for the other. */
 void gt_verify_assign_id(struct gt_verifier *verifier, struct gt_value *value);
 
+/* jump.c: whether two pointers, which are not NULL, are to the same object. */
+bool gt_is_same_object(const struct gt_verifier *verifier, const struct gt_value *one,
+		       const struct gt_value *other);
+/*
+ * Whether a comparison of two pointers has the result of one of their offsets: they are equal or
+ * not, or are within one object, its end included, which is not at the end of the address space.
+ * *ret_operation: that comparison, signed.
+ */
+bool gt_compares_offsets(const struct gt_verifier *verifier, const struct bpf_insn *insn,
+			 const struct gt_value *one, const struct gt_value *other,
+			 uint8_t *operation);
 /* jump.c: narrow the state on the branch that is followed, and keep the other one pending. */
 int gt_verify_branch(struct gt_verifier *verifier, const struct bpf_insn *insn);
 

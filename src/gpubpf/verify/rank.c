@@ -16,6 +16,17 @@ static struct rank_range range_of(const struct gt_scalar *scalar, bool narrow, b
 			 : (struct rank_range){interval->umin, interval->umax};
 }
 
+/* What a loop counts: a scalar, or the offset of a pointer. */
+static struct gt_scalar number_of(const struct gt_value *value)
+{
+	return value->type == GT_REG_SCALAR ? value->scalar : gt_value_offset(value);
+}
+
+static bool is_countable(const struct gt_value *value)
+{
+	return value->type == GT_REG_SCALAR || (gt_is_pointer(value) && !value->maybe_null);
+}
+
 /* All integers of a width. */
 static struct rank_range domain_of(bool narrow, bool is_signed)
 {
@@ -47,7 +58,7 @@ static bool is_signed_operation(uint8_t operation)
 static int find_location(const struct gt_widened *widened, const struct gt_value *value,
 			 int64_t *ret_change)
 {
-	if (!value->origin || value->shifted || value->type != GT_REG_SCALAR)
+	if (!value->origin || value->shifted || !is_countable(value))
 		return GT_NO_LOCATION;
 	for (unsigned i = 0; i < (widened->depth + 1) * GT_FRAME_LOCATIONS; i++) {
 		const struct gt_value *header = gt_location_value(widened->state, i, NULL);
@@ -87,17 +98,23 @@ static void note_operands(const struct gt_verifier *verifier, struct gt_widened 
 			  uint8_t operation)
 {
 	int64_t limit_change = 0;
+	bool pointers = gt_is_pointer(value);
 	struct gt_loop_test test = {
 		.insn = verifier->at,
 		.spread = value->spread,
 		.bits = value->origin_bits,
 		.narrow = BPF_CLASS(verifier->insns[verifier->at].code) == BPF_JMP32,
 		.operation = operation,
-		.limit = limit->scalar,
+		.limit = number_of(limit),
 	};
 
+	if (pointers && !gt_compares_offsets(verifier, &verifier->insns[verifier->at], value, limit,
+					     &test.operation))
+		return;
+
 	test.location = find_location(widened, value, &test.change);
-	if (test.location == GT_NO_LOCATION || limit->type != GT_REG_SCALAR || operation == BPF_JEQ)
+	if (test.location == GT_NO_LOCATION || operation == BPF_JEQ ||
+	    (!pointers && limit->type != GT_REG_SCALAR))
 		return;
 	test.limit_location = find_location(widened, limit, &limit_change);
 	if (limit_change || limit->spread || limit->origin_bits == 32)
@@ -227,30 +244,35 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 			? NULL
 			: gt_location_value(first, (unsigned)test->limit_location, NULL);
 	struct rank_try try = {.test = test, .value = &widened->loop->values[test->location]};
-	const struct gt_scalar *limits = limit ? &limit->scalar : &test->limit;
+	struct gt_scalar limits = test->limit, number;
 	bool narrow = test->narrow || try.value->bits == 32 || test->bits == 32;
 	bool by_order = test->operation == BPF_JNE;
 	__int128 count;
 
-	if (!value || value->type != GT_REG_SCALAR || (limit && limit->type != GT_REG_SCALAR) ||
-	    (by_order && !limit && !gt_scalar_is_constant(limits)))
+	if (!value || !is_countable(value) ||
+	    (limit && (!is_countable(limit) || gt_is_pointer(limit) != gt_is_pointer(value))))
+		return;
+	number = number_of(value);
+	if (limit)
+		limits = number_of(limit);
+	if (by_order && !limit && !gt_scalar_is_constant(&limits))
 		return;
 	/* Sums of 32 bits are not negative when they are compared as 64 bits. */
 	try.narrow = narrow;
 	try.is_signed = is_signed && (test->narrow || !narrow);
-	if (narrow && !test->narrow && value->scalar.all.umax > UINT32_MAX)
+	if (narrow && !test->narrow && number.all.umax > UINT32_MAX)
 		return;
 	try.domain = domain_of(narrow, try.is_signed);
-	try.first = range_of(&value->scalar, narrow, try.is_signed);
-	try.limit = range_of(limits, test->narrow, is_signed);
+	try.first = range_of(&number, narrow, try.is_signed);
+	try.limit = range_of(&limits, test->narrow, is_signed);
 	/* The sum that is known best: the lowest, or the highest if the value decreases. */
 	try.change = test->change + (try.value->max < 0 ? test->spread : 0);
 	try.start = (struct rank_range){try.first.min + try.change, try.first.max + try.change};
 	try.step = try.value->max < 0 ? -(__int128)try.value->max : try.value->min;
 	if (try.start.min < try.domain.min || try.start.max > try.domain.max)
 		return;
-	if (by_order && (!meets_limit(&try, &value->scalar, limits) ||
-			 try.limit.min < try.domain.min || try.limit.max > try.domain.max))
+	if (by_order && (!meets_limit(&try, &number, &limits) || try.limit.min < try.domain.min ||
+			 try.limit.max > try.domain.max))
 		return;
 	count = count_iterations(&try);
 	if (count < 0 || count > GT_BPF_MAX_LOOPS ||
@@ -304,7 +326,7 @@ struct gt_value gt_rank_narrow(const struct gt_widened *widened, struct gt_state
 	steps = &widened->loop->values[rank->test->location];
 	decreases = steps->max < 0;
 	value = gt_location_value(state, (unsigned)rank->test->location, NULL);
-	scalar = value->scalar;
+	scalar = number_of(value);
 	first = gt_scalar_constant((uint64_t)rank->first);
 	last = gt_scalar_constant((uint64_t)rank->last);
 	below = rank->is_signed ? BPF_JSLE : BPF_JLE;
@@ -313,7 +335,7 @@ struct gt_value gt_rank_narrow(const struct gt_widened *widened, struct gt_state
 	reverse.code |= (rank->is_narrow ? BPF_JMP32 : BPF_JMP) | (decreases ? below : above);
 	if (gt_scalar_assume(&compare, true, &scalar, &last) &&
 	    gt_scalar_assume(&reverse, true, &scalar, &first))
-		value->scalar = scalar;
+		gt_narrow_number(value, &scalar);
 	return steps->min != steps->max ? *value : (struct gt_value){0};
 }
 
@@ -323,7 +345,7 @@ static bool is_value(const struct gt_widened *widened, const struct gt_value *va
 {
 	const struct gt_loop_test *test = widened->order.test;
 
-	return value->type == GT_REG_SCALAR && !value->shifted &&
+	return is_countable(value) && !value->shifted &&
 	       value->origin == widened->first_origin + (uint32_t)test->location &&
 	       value->change == test->change && !value->spread && value->origin_bits == test->bits;
 }
@@ -332,10 +354,14 @@ static bool is_limit(const struct gt_widened *widened, const struct gt_value *va
 {
 	const struct gt_loop_test *test = widened->order.test;
 
-	if (test->limit_location == GT_NO_LOCATION)
-		return value->type == GT_REG_SCALAR && gt_scalar_is_constant(&value->scalar) &&
-		       value->scalar.value == test->limit.value;
-	return value->type == GT_REG_SCALAR && value->origin &&
+	if (!is_countable(value))
+		return false;
+	if (test->limit_location == GT_NO_LOCATION) {
+		struct gt_scalar number = number_of(value);
+
+		return gt_scalar_is_constant(&number) && number.value == test->limit.value;
+	}
+	return value->origin &&
 	       gt_origin_is_same(value, gt_location_value(widened->state,
 							  (unsigned)test->limit_location, NULL));
 }
@@ -352,12 +378,12 @@ static bool assume_order(struct gt_state *state, const struct gt_widened *widene
 	struct bpf_insn compare = {
 		.code = (uint8_t)(BPF_CLASS(insn->code) | operation | BPF_X),
 	};
-	struct gt_scalar one = value->scalar, other = limit->scalar;
+	struct gt_scalar one = number_of(value), other = number_of(limit);
 
 	if (!gt_scalar_assume(&compare, true, &one, &other))
 		return false;
-	value->scalar = one;
-	limit->scalar = other;
+	gt_narrow_number(value, &one);
+	gt_narrow_number(limit, &other);
 	gt_origin_sync(state, value);
 	gt_origin_sync(state, limit);
 	state->ordered |= 1u << widened->level;
@@ -382,6 +408,9 @@ bool gt_rank_apply_order(const struct gt_verifier *verifier, struct gt_state *st
 		if (!widened->order.holds || widened->order.test->insn != verifier->at ||
 		    widened->depth != state->depth)
 			continue;
+		if (gt_is_pointer(left) != gt_is_pointer(right) ||
+		    (gt_is_pointer(left) && !gt_is_same_object(verifier, left, right)))
+			continue;
 		if (is_value(widened, left) && is_limit(widened, right))
 			return assume_order(state, widened, insn, left, right);
 		if (is_value(widened, right) && is_limit(widened, left))
@@ -403,8 +432,9 @@ static bool decreases_by_range(const struct gt_widened *widened, const struct gt
 	const struct gt_loop_value *steps = &widened->loop->values[rank->test->location];
 	const struct gt_value *ranked = &state->ranked[widened->level];
 	struct rank_range domain = domain_of(rank->is_narrow, rank->is_signed);
-	struct rank_range range = range_of(&value->scalar, rank->is_narrow, rank->is_signed);
-	struct rank_range before = range_of(&ranked->scalar, rank->is_narrow, rank->is_signed);
+	struct gt_scalar number = number_of(value), number_before = number_of(ranked);
+	struct rank_range range = range_of(&number, rank->is_narrow, rank->is_signed);
+	struct rank_range before = range_of(&number_before, rank->is_narrow, rank->is_signed);
 
 	if (!ranked->origin)
 		return false;
@@ -436,6 +466,7 @@ bool gt_rank_decreases(const struct gt_widened *widened, struct gt_state *state)
 	const struct gt_loop_value *steps;
 	const struct gt_value *value;
 	struct rank_range range, domain;
+	struct gt_scalar number;
 	int64_t step;
 
 	if (rank->kind == GT_RANK_BUDGET)
@@ -446,9 +477,12 @@ bool gt_rank_decreases(const struct gt_widened *widened, struct gt_state *state)
 		return false;
 	steps = &widened->loop->values[rank->test->location];
 	value = gt_location_value(state, (unsigned)rank->test->location, NULL);
+	if (!is_countable(value))
+		return false;
 	step = value->change;
+	number = number_of(value);
 	domain = domain_of(rank->is_narrow, rank->is_signed);
-	range = range_of(&value->scalar, rank->is_narrow, rank->is_signed);
+	range = range_of(&number, rank->is_narrow, rank->is_signed);
 	if (value->spread)
 		return decreases_by_range(widened, state, value);
 	/*

@@ -67,7 +67,8 @@ static bool subsumes_value(const struct gt_value *old, const struct gt_value *ne
 			return false;
 		if ((old->maybe_null || exact) && !same_id(ids, old->id, new->id))
 			return false;
-		if (!same_id(ids, old->reference, new->reference))
+		if (!same_id(ids, old->reference, new->reference) ||
+		    !same_id(ids, old->object, new->object))
 			return false;
 	}
 	if (exact && !gt_scalar_contains(&new->scalar, &old->scalar))

@@ -20,6 +20,9 @@
  * A test x != y leaves a loop only if x meets y: x <= y before the loop, a step that divides their
  * difference, and y unchanged prove x < y wherever the test continues the loop (the order).
  *
+ * Pointers to one object are compared as their offsets (gt_compares_offsets), so that a loop may
+ *end at a pointer.
+ *
  * States in a widened loop subsume only those in the same execution of it, with the same origins:
  * its ranges hold for its own iterations.
  */
@@ -145,8 +148,10 @@ static inline bool gt_origin_subsumes(const struct gt_value *old, const struct g
 	       old->shifted == value->shifted && old->change <= value->change &&
 	       (__int128)old->change + old->spread >= (__int128)value->change + value->spread;
 }
-/* Apply the bounds of a scalar to all with the same origin. */
+/* Apply the bounds of a scalar, or of a pointer's offset, to all with the same origin. */
 void gt_origin_sync(struct gt_state *state, const struct gt_value *known);
+/* Narrow a scalar, or the offset of a pointer, to numbers that it may have. */
+void gt_narrow_number(struct gt_value *value, const struct gt_scalar *number);
 /* Forget the origins of a widened loop. */
 void gt_origin_forget(struct gt_state *state, uint32_t first);
 

@@ -604,6 +604,21 @@ ALGORITHM(limited_scan)
 	return found;
 }
 
+/* Loops over the stack that end at a pointer. */
+ALGORITHM(limited_pointers)
+{
+	u64 words[32], sum = 0;
+	u64 *end = words + 32;
+
+	for (u32 i = 0; i < rounds_of(memory) * 40; i++) {
+		for (u64 *p = words; p != end; p++)
+			*p = i + (u64)(p - words);
+		for (u64 *p = end; p > words;)
+			sum = sum * 31 + *--p;
+	}
+	return sum;
+}
+
 ALGORITHM(limited_remainder)
 {
 	u64 a = *(const u64 *)memory | 1, b = *(const u64 *)(memory + 8);
@@ -653,6 +668,7 @@ const struct algorithm algorithms[] = {
 	ROW(limited_sums),
 	ROW(limited_scan),
 	ROW(limited_remainder),
+	ROW(limited_pointers),
 	ROW(limited_steps),
 	ROW(limited_signed),
 	ROW(limited_for),
