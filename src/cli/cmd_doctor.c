@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/vendor_runtimes.h"
 #include "launch/gpu.h"
 #include "probe/api/multi_link.h"
 #include "probe/api/watch.h"
@@ -180,12 +181,34 @@ static enum doctor_verdict examine_softgpu(struct gt_strbuf *text)
 	return WORSE;
 }
 
+static enum doctor_verdict examine_opencl(struct gt_strbuf *text)
+{
+	return gt_vendor_runtime(GT_VENDOR_OPENCL, text) ? FINE : WORSE;
+}
+
+static enum doctor_verdict examine_hip(struct gt_strbuf *text)
+{
+	return gt_vendor_runtime(GT_VENDOR_HIP, text) ? FINE : WORSE;
+}
+
+static enum doctor_verdict examine_level_zero(struct gt_strbuf *text)
+{
+	return gt_vendor_runtime(GT_VENDOR_LEVEL_ZERO, text) ? FINE : WORSE;
+}
+
 static const struct examination examinations[] = {
-	{"kernel", examine_kernel},         {"BTF", examine_btf},
-	{"privileges", examine_privileges}, {"BPF", examine_bpf},
-	{"uprobe_multi", examine_multi},    {"library watch", examine_watch},
-	{"library hold", examine_hold},     {"NVIDIA driver", examine_nvidia},
+	{"kernel", examine_kernel},
+	{"BTF", examine_btf},
+	{"privileges", examine_privileges},
+	{"BPF", examine_bpf},
+	{"uprobe_multi", examine_multi},
+	{"library watch", examine_watch},
+	{"library hold", examine_hold},
+	{"NVIDIA driver", examine_nvidia},
 	{"software GPU", examine_softgpu},
+	{"OpenCL", examine_opencl},
+	{"HIP", examine_hip},
+	{"Level Zero", examine_level_zero},
 };
 
 static void print_examination(struct gt_json *json, const char *name, enum doctor_verdict verdict,

@@ -5,7 +5,7 @@ load helper
 
 @test "doctor has a verdict on the kernel, BTF, BPF, libraries, privileges, GPUs and sources" {
 	gputap doctor
-	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'library hold' 'NVIDIA driver' 'software GPU' \
+	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'library hold' 'NVIDIA driver' 'software GPU' OpenCL HIP 'Level Zero' \
 		'source cuda' 'source process'; do
 		expect_output_line "^(ok     |missing|broken )  $thing +[A-Za-z/]"
 	done
@@ -80,4 +80,20 @@ load helper
 	need_command setpriv
 	observe setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$build/gputap" doctor
 	expect_output_line '^missing  library hold     a seccomp filter requires CAP_SYS_ADMIN \(run gputap as root\): the first calls into libraries that a command opens later may be missed, which the totals say$'
+}
+
+@test "doctor lists OpenCL's devices and says whether they are hardware" {
+	[ -e /etc/OpenCL/vendors/pocl.icd ] || skip "no OpenCL device of the CPU (pocl-opencl-icd)"
+	gputap doctor
+	expect_output_line '^ok       OpenCL           .*Portable Computing Language: .* \(a CPU, no hardware of its own\)'
+}
+
+@test "a driver of OpenCL that crashes or hangs does not harm doctor" {
+	need_file "$build/tests/programs/vendors/crash" "stand-in for a broken OpenCL"
+	LD_LIBRARY_PATH=$build/tests/programs/vendors/crash gputap doctor
+	expect_output_line '^missing  OpenCL           libOpenCL.so.1 crashed: Aborted$'
+	expect_output_line 'source cuda'
+	LD_LIBRARY_PATH=$build/tests/programs/vendors/hang gputap doctor
+	expect_output_line '^missing  OpenCL           libOpenCL.so.1 did not answer within 5 s: its driver hangs$'
+	expect_output_line 'source cuda'
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The functions of HIP and Level Zero that the stand-ins have, as their headers declare them. */
+/* The functions of HIP, Level Zero and OpenCL that the stand-ins have, as their headers declare
+ * them. */
 #pragma once
 
 #include <stddef.h>
@@ -36,5 +37,11 @@ int zeCommandListAppendMemoryCopy(void *of, void *target, const void *source, si
 				  void *signal, unsigned count, void **waits);
 int zeCommandListAppendLaunchKernel(void *of, void *launched, const unsigned groups[3],
 				    void *signal, unsigned count, void **waits);
+
+int clGetPlatformIDs(unsigned count, void **platforms, unsigned *ret_count);
+int clGetPlatformInfo(void *platform, unsigned name, size_t size, void *value, size_t *ret_size);
+int clGetDeviceIDs(void *platform, unsigned long type, unsigned count, void **devices,
+		   unsigned *ret_count);
+int clGetDeviceInfo(void *device, unsigned name, size_t size, void *value, size_t *ret_size);
 
 #pragma GCC visibility pop
