@@ -122,7 +122,7 @@ TEST("a module is read in both byte orders")
 	gt_file_free(&file);
 }
 
-TEST("a module that is cut short, or has a wrong word, is rejected or read, never beyond its end")
+TEST("a module that is truncated, or has a wrong word, is rejected or read, never beyond its end")
 {
 	struct gt_file file;
 
