@@ -12,7 +12,8 @@
 #include "event/kinds.h"
 #include "kernel/syscalls.h"
 
-#define MAX_LABELS 4096 /* names of system calls; further ioctls have no command */
+#define MAX_LABELS 4096    /* names of system calls; further ioctls have no command */
+#define MAX_DEPENDENCIES 4 /* of a job, whose submitters are kept */
 
 struct fence_number {
 	uint64_t context, seqno;
@@ -24,6 +25,8 @@ struct open_chain {
 	struct open_chain *older, *newer;
 	bool is_submitted; /* no call that encloses the submission can return any more */
 	bool has_ended;    /* the job */
+	struct gt_job_chain_dependency dependencies[MAX_DEPENDENCIES]; /* `blocked` is 0 */
+	unsigned dependency_count;
 };
 
 /* The chains of a thread's submissions that are not submitted, in their order. */
@@ -355,6 +358,48 @@ static void take_interrupt(struct gt_job_chains *chains,
 	       length < sizeof(interrupt->handler) ? length : sizeof(interrupt->handler));
 }
 
+/* A dependency of a job, while the job that it waits for is open: its submitter is known. */
+static void keep_dependency(struct gt_job_chains *chains, struct open_chain *open,
+			    const struct gt_event_drm_dependency *event)
+{
+	const struct open_chain *on = find_chain(chains, event->on_context, event->on_seqno);
+
+	if (!on || open->dependency_count == MAX_DEPENDENCIES)
+		return;
+	open->dependencies[open->dependency_count++] = (struct gt_job_chain_dependency){
+		.context = event->on_context,
+		.seqno = event->on_seqno,
+		.process = on->chain.process,
+		.thread = on->chain.thread,
+	};
+}
+
+static void take_dependency(struct gt_job_chains *chains,
+			    const struct gt_event_drm_dependency *event)
+{
+	struct open_chain *open = find_chain(chains, event->context, event->seqno);
+	struct gt_job_chain_dependency found = {event->on_context, event->on_seqno, event->blocked,
+						0, 0};
+
+	if (!open)
+		return;
+	if (event->operation != GT_DRM_UNBLOCKED) {
+		keep_dependency(chains, open, event);
+		return;
+	}
+	if (event->blocked <= open->chain.dependency.blocked)
+		return;
+	for (unsigned i = 0; i < open->dependency_count; i++) {
+		const struct gt_job_chain_dependency *known = &open->dependencies[i];
+
+		if (known->context != event->on_context || known->seqno != event->on_seqno)
+			continue;
+		found.process = known->process;
+		found.thread = known->thread;
+	}
+	open->chain.dependency = found;
+}
+
 /* ---- submissions -------------------------------------------------------------------------- */
 
 /* "ioctl DRM_IOCTL_…", owned by the table of labels; NULL: out of memory. */
@@ -479,6 +524,9 @@ int gt_job_chains_take(struct gt_job_chains *chains, const struct gt_event *even
 		return take_syscall(chains, (const void *)event);
 	case GT_EVENT_drm_job:
 		return take_job(chains, (const void *)event);
+	case GT_EVENT_drm_dependency:
+		take_dependency(chains, (const void *)event);
+		return 0;
 	case GT_EVENT_fence:
 		take_fence(chains, (const void *)event);
 		return 0;

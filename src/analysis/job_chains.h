@@ -41,6 +41,13 @@ struct gt_job_chain_interrupt {
 	char handler[GT_INTERRUPT_NAME_SIZE]; /* may have no NUL */
 };
 
+/* The fence that a job waited for longest: `blocked` ns. */
+struct gt_job_chain_dependency {
+	uint64_t context, seqno; /* 0: none */
+	uint64_t blocked;
+	uint32_t process, thread; /* that submitted the job of this fence; 0: not known */
+};
+
 /* A job, in the order of what happened. Times are 0 where an event was not seen. */
 struct gt_job_chain {
 	uint64_t context, seqno;          /* the key */
@@ -52,6 +59,7 @@ struct gt_job_chain {
 	uint64_t queued;
 	uint64_t run;
 	uint64_t blocked; /* ns between these two, by dependencies */
+	struct gt_job_chain_dependency dependency;
 	struct gt_job_chain_interrupt interrupt;
 	uint64_t done;
 	uint64_t signaled;

@@ -95,6 +95,7 @@ static const char *const why_examples[] = {
 	"gputap why --gap 1 run.gtap              # only the longest",
 	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
 	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
+	"sudo gputap why -e all -- ./train         # … and ioctls, jobs, page faults, I/O, Xids",
 	NULL,
 };
 
@@ -303,7 +304,11 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"thread that woke it, a copy or wait that blocked, the "
 					"operation of a stream or event that had to end before. "
 					"Sleeps of threads and their wakers need the sources "
-					"sched and, for the names of system calls, syscall.",
+					"sched and, for the names of system calls, syscall. Below "
+					"a call that took long: its longest system call, its job "
+					"of the DRM scheduler with the fence that it waited for "
+					"(drm, fence), page faults (fault), block I/O (block), "
+					"and of a call that failed the Xid before it (nvidia).",
 				.examples = why_examples,
 				OPTIONS(why_options),
 			},

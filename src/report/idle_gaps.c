@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Times in which no GPU worked, and why: in the reports "report" and "why". */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "layers/layers.h"
 #include "report/breakdown.h"
-
-/* The cause that took most of a gap. */
-static const struct gt_cause *main_cause(const struct gt_idle_gap *gap)
-{
-	const struct gt_cause *most = NULL;
-
-	for (size_t i = 0; i < gap->cause_count; i++) {
-		const struct gt_cause *cause = &gap->causes[i];
-
-		if (!most || cause->end - cause->start > most->end - most->start)
-			most = cause;
-	}
-	return most;
-}
 
 static void put_sleep(struct gt_strbuf *text, const struct gt_cause *cause)
 {
@@ -93,14 +80,21 @@ static void put_work(struct gt_strbuf *text, const struct gt_cause *cause)
 	gt_strbuf_puts(text, releases[cause->release]);
 }
 
-/* A few operations in a stream are no full queue. */
-static void put_full_queue(struct gt_strbuf *text, const struct gt_cause *cause)
+static void put_full_queue(struct gt_strbuf *text, const struct gt_queue_evidence *queue)
 {
-	if (cause->queued >= 8)
-		gt_strbuf_printf(text,
-				 ", until one of %" PRIu64
-				 " operations in its stream had ended (full queue)",
-				 cause->queued);
+	if (!queue->is_full)
+		return;
+	gt_strbuf_printf(text,
+			 ", until one of %" PRIu64
+			 " operations in its stream had ended (full queue: it returned ",
+			 queue->depth);
+	gt_format_duration(text, queue->returned);
+	gt_strbuf_puts(text, " after that");
+	if (queue->usual) {
+		gt_strbuf_puts(text, ", with a short queue such calls take ");
+		gt_format_duration(text, queue->usual);
+	}
+	gt_strbuf_puts(text, ")");
 }
 
 /* One cause, without a full stop. */
@@ -119,11 +113,11 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 	case GT_SPENT_API:
 	case GT_SPENT_LAUNCH:
 		put_host(text, cause, "spent");
-		put_full_queue(text, cause);
+		put_full_queue(text, &cause->queued);
 		break;
 	case GT_SPENT_COPY:
 		put_host(text, cause, "spent");
-		put_full_queue(text, cause);
+		put_full_queue(text, &cause->queued);
 		break;
 	case GT_SPENT_WAIT:
 		put_wait(text, cause);
@@ -139,17 +133,114 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 
 void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap)
 {
-	const struct gt_cause *cause = main_cause(gap);
-
 	gt_strbuf_puts(text, "GPU idle ");
 	gt_format_duration(text, gap->end - gap->start);
 	gt_strbuf_puts(text, ": next ");
 	gt_put_operation_name(text, gap->operation, gap->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 " late", gap->next);
-	if (!cause)
+	if (!gap->headline.count)
 		return;
 	gt_strbuf_puts(text, " because ");
-	put_cause(text, cause);
+	put_cause(text, &gap->headline);
+}
+
+/* A step of a job relative to its submission. */
+static void put_step(struct gt_strbuf *text, const char *step, uint64_t time, uint64_t queued)
+{
+	if (!time)
+		return;
+	gt_strbuf_printf(text, ", %s after ", step);
+	gt_format_duration(text, time > queued ? time - queued : 0);
+}
+
+static void put_job(struct gt_strbuf *text, const struct gt_job_chain *job)
+{
+	const struct gt_job_chain_dependency *dependency = &job->dependency;
+	char ring[GT_DRM_NAME_SIZE + 1] = "";
+
+	memcpy(ring, job->names, GT_DRM_NAME_SIZE);
+	gt_strbuf_printf(text, "job %" PRIu64 ":%" PRIu64, job->context, job->seqno);
+	if (job->names[0]) {
+		gt_strbuf_puts(text, " of ring ");
+		gt_put_printable(text, ring);
+	}
+	gt_strbuf_puts(text, ": queued");
+	if (dependency->blocked) {
+		gt_strbuf_puts(text, ", waited ");
+		gt_format_duration(text, dependency->blocked);
+		gt_strbuf_printf(text, " for fence %" PRIu64 ":%" PRIu64, dependency->context,
+				 dependency->seqno);
+		if (dependency->process)
+			gt_strbuf_printf(text, " of process %" PRIu32, dependency->process);
+	}
+	put_step(text, "ran", job->run, job->queued);
+	put_step(text, "interrupt", job->interrupt.start, job->queued);
+	put_step(text, job->canceled ? "canceled" : "done", job->done, job->queued);
+	put_step(text, "its fence signaled", job->signaled, job->queued);
+	if (job->timed_out)
+		gt_strbuf_puts(text, ", timed out");
+	if (job->error)
+		gt_strbuf_printf(text, ", error %d", job->error);
+}
+
+static void begin_evidence(struct gt_strbuf *text, size_t indent)
+{
+	gt_strbuf_printf(text, "%*s", (int)indent, "");
+}
+
+static void put_requests(struct gt_strbuf *text, size_t indent,
+			 const struct gt_call_evidence *inside)
+{
+	if (inside->faults) {
+		begin_evidence(text, indent);
+		gt_strbuf_printf(text, "%" PRIu64 " page faults of ", inside->faults);
+		gt_format_duration(text, inside->fault_ns);
+		gt_strbuf_putc(text, '\n');
+	}
+	if (inside->io) {
+		begin_evidence(text, indent);
+		gt_strbuf_printf(text, "%" PRIu64 " requests of block I/O, ", inside->io);
+		gt_format_bytes(text, inside->io_bytes);
+		gt_strbuf_puts(text, ", of ");
+		gt_format_duration(text, inside->io_ns);
+		gt_strbuf_putc(text, '\n');
+	}
+}
+
+/* What is known of a call's inside, a line each. */
+static void put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_cause *cause)
+{
+	const struct gt_call_evidence *inside = &cause->inside;
+
+	if (inside->syscall) {
+		begin_evidence(text, indent);
+		gt_strbuf_printf(text, "%s took ", inside->syscall);
+		gt_format_duration(text, inside->syscall_ns);
+		gt_strbuf_putc(text, '\n');
+	}
+	if (inside->jobs) {
+		begin_evidence(text, indent);
+		put_job(text, &inside->job);
+		if (inside->jobs > 1)
+			gt_strbuf_printf(text, " (the longest of %" PRIu64 " jobs)", inside->jobs);
+		gt_strbuf_putc(text, '\n');
+	}
+	put_requests(text, indent, inside);
+	if (inside->off_cpu_ns) {
+		begin_evidence(text, indent);
+		gt_strbuf_puts(text, "off-CPU for ");
+		gt_format_duration(text, inside->off_cpu_ns);
+		gt_strbuf_puts(text, ", of it waiting for a CPU ");
+		gt_format_duration(text, inside->runnable_ns);
+		gt_strbuf_putc(text, '\n');
+	}
+	if (inside->xid) {
+		begin_evidence(text, indent);
+		gt_strbuf_printf(text, "it failed, and Xid %" PRIu32 " had been reported ",
+				 inside->xid);
+		gt_format_duration(text, inside->xid_before);
+		gt_strbuf_puts(text, " before\n");
+	}
 }
 
 void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *row,
@@ -163,6 +254,7 @@ void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *ro
 		gt_strbuf_puts(text, "  ");
 		put_cause(text, cause);
 		gt_strbuf_putc(text, '\n');
+		put_evidence(text, 6, cause);
 	}
 	if (gap->omitted)
 		gt_strbuf_printf(text, "  … and %" PRIu64 " before\n", gap->omitted);
@@ -182,13 +274,60 @@ void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
 	}
 }
 
-static void json_cause(struct gt_json *json, const struct gt_process_breakdown *row,
-		       const struct gt_cause *cause)
+/* Times are ns after the submission; null: not seen. */
+static void json_job(struct gt_json *json, const struct gt_job_chain *job)
+{
+	const struct gt_job_chain_dependency *dependency = &job->dependency;
+	const uint64_t queued = job->queued;
+
+	gt_json_object_begin(json, "job");
+	gt_json_u64(json, "context", job->context);
+	gt_json_u64(json, "seqno", job->seqno);
+	gt_report_json_known(json, "run", job->run, job->run - queued);
+	gt_report_json_known(json, "interrupt", job->interrupt.start,
+			     job->interrupt.start - queued);
+	gt_report_json_known(json, "done", job->done, job->done - queued);
+	gt_report_json_known(json, "signaled", job->signaled, job->signaled - queued);
+	gt_json_u64(json, "blocked", dependency->blocked);
+	gt_report_json_known(json, "on_context", dependency->blocked, dependency->context);
+	gt_report_json_known(json, "on_seqno", dependency->blocked, dependency->seqno);
+	gt_report_json_known(json, "on_pid", dependency->process, dependency->process);
+	gt_json_object_end(json);
+}
+
+static void json_evidence(struct gt_json *json, const struct gt_cause *cause)
+{
+	const struct gt_call_evidence *inside = &cause->inside;
+
+	gt_json_object_begin(json, "inside");
+	if (inside->syscall)
+		gt_json_string(json, "syscall", inside->syscall);
+	else
+		gt_json_null(json, "syscall");
+	gt_json_u64(json, "syscall_time", inside->syscall_ns);
+	gt_json_u64(json, "jobs", inside->jobs);
+	if (inside->jobs)
+		json_job(json, &inside->job);
+	else
+		gt_json_null(json, "job");
+	gt_json_u64(json, "page_faults", inside->faults);
+	gt_json_u64(json, "page_fault_time", inside->fault_ns);
+	gt_json_u64(json, "io", inside->io);
+	gt_json_u64(json, "io_time", inside->io_ns);
+	gt_json_u64(json, "io_bytes", inside->io_bytes);
+	gt_json_u64(json, "off_cpu", inside->off_cpu_ns);
+	gt_json_u64(json, "runnable", inside->runnable_ns);
+	gt_report_json_known(json, "xid", inside->xid, inside->xid);
+	gt_json_object_end(json);
+}
+
+static void json_cause(struct gt_json *json, const char *key,
+		       const struct gt_process_breakdown *row, const struct gt_cause *cause)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
 	put_cause(&text, cause);
-	gt_json_object_begin(json, NULL);
+	gt_json_object_begin(json, key);
 	gt_json_string(json, "spent", gt_spending_name(cause->spending));
 	gt_json_i64(json, "start", (int64_t)(cause->start - row->start));
 	gt_json_u64(json, "duration", cause->end - cause->start);
@@ -204,7 +343,10 @@ static void json_cause(struct gt_json *json, const struct gt_process_breakdown *
 	else
 		gt_json_null(json, "syscall");
 	gt_report_json_known(json, "waker", cause->waker, cause->waker);
-	gt_report_json_known(json, "queued", cause->queued, cause->queued);
+	gt_report_json_known(json, "queued", cause->queued.depth, cause->queued.depth);
+	gt_json_bool(json, "full_queue", cause->queued.is_full);
+	gt_report_json_known(json, "usual", cause->queued.usual, cause->queued.usual);
+	json_evidence(json, cause);
 	gt_json_string(json, "text", gt_strbuf_string(&text));
 	gt_json_object_end(json);
 }
@@ -226,9 +368,13 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 		if (gap->spent[i])
 			gt_json_u64(json, gt_spending_name((enum gt_spending)i), gap->spent[i]);
 	gt_json_object_end(json);
+	if (gap->headline.count)
+		json_cause(json, "headline", row, &gap->headline);
+	else
+		gt_json_null(json, "headline");
 	gt_json_array_begin(json, "causes");
 	for (size_t i = 0; i < gap->cause_count; i++)
-		json_cause(json, row, &gap->causes[i]);
+		json_cause(json, NULL, row, &gap->causes[i]);
 	gt_json_array_end(json);
 	gt_json_object_end(json);
 }

@@ -199,6 +199,12 @@ record_cause() {
 	last=$(jq '[.processes[0].longest[] | select(.name | startswith("last")) | .number] | max' <<<"$output")
 }
 
+# expect_headline WHERE CAUSE: the headline is CAUSE (a jq filter) if one such takes most of the time.
+expect_headline() {
+	expect_json "$1 | .duration as \$all | if ([.causes[] | select($2) | .duration] | max // 0) * 2 > \$all
+		then .headline | $2 else .headline != null end"
+}
+
 @test "a thread that slept is the cause of an idle time" {
 	record_cause late
 	gputap why run.gtap
@@ -206,6 +212,8 @@ record_cause() {
 	expect_output_line '  thread [0-9]+ was off-CPU 2[0-9][0-9] ms in clock_nanosleep, woken by '
 	gputap why --json run.gtap
 	expect_json '[.[0].processes[0].gaps[] | select(.operation == 3)] | length == 1 and .[0].spent.off_cpu > 190000000'
+	expect_headline '.[0].processes[0].gaps[] | select(.operation == 3)' \
+		'(.spent == "off_cpu" and .syscall == "clock_nanosleep")'
 }
 
 @test "a lock is the cause of an idle time, with the thread that held it" {
@@ -217,6 +225,8 @@ record_cause() {
 	expect_json '.[0].processes[0] | .pid as $pid | .gaps[] | select(.operation == 3) |
 		any(.causes[]; .syscall == "futex" and .tid == $pid and .waker != $pid and .waker > 0 and
 			.duration > 190000000)'
+	expect_headline '.[0].processes[0].gaps[] | select(.operation == 3)' \
+		'(.spent == "off_cpu" and .syscall == "futex")'
 }
 
 @test "a copy that blocks the host is on the path to the next operation" {
@@ -225,6 +235,8 @@ record_cause() {
 	expect_output_line 'thread [0-9]+ returned from cudaMemcpy .* after the end of #4$'
 	expect_output_line 'D2H #4 ran .*, after the operation before it in its stream$'
 	expect_output_line 'spin\(unsigned int\*, int\) #3 ran '
+	gputap why --json "$last" run.gtap
+	expect_headline '.[0].operation' '(.operation == 3 and .spent == "kernel")'
 }
 
 @test "an event of another stream is on the path to the operation that waits for it" {
@@ -232,10 +244,15 @@ record_cause() {
 	gputap why "$last" run.gtap
 	expect_output_line "last\(unsigned int\*\) #$last ran .*, after an operation of another stream$"
 	expect_output_line 'spin\(unsigned int\*, int\) #3 ran '
+	gputap why --json "$last" run.gtap
+	expect_headline '.[0].operation' '(.operation == 3 and .spent == "kernel")'
 }
 
 @test "a full queue is the cause of a launch that takes long" {
 	record_cause queue
 	gputap why "$last" run.gtap
-	expect_output_line 'thread [0-9]+ spent .* in cudaLaunchKernel.*, until one of [0-9]+ operations in its stream had ended \(full queue\)$'
+	expect_output_line 'thread [0-9]+ spent .* in cudaLaunchKernel.*, until one of [0-9]+ operations in its stream had ended \(full queue: it returned .* after that(, with a short queue such calls take .*)?\)$'
+	gputap why --json "$last" run.gtap
+	expect_json '.[0].operation | any(.causes[]; .full_queue and .queued > 0)'
+	expect_headline '.[0].operation' '.spent == "launch"'
 }

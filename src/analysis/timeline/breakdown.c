@@ -27,6 +27,7 @@ struct breakdown_process {
 
 struct gt_breakdown {
 	struct gt_timeline *timeline;
+	struct gt_job_chains *chains;
 	struct gt_hash *processes;
 	size_t top, collected;
 	uint64_t explain;
@@ -129,6 +130,49 @@ static int take_gpu(void *opaque, const struct gt_names *names,
 	return gt_path_take_gpu(&process->path, interval);
 }
 
+static int take_chain(void *opaque, const struct gt_job_chain *chain)
+{
+	struct gt_breakdown *breakdown = opaque;
+	struct breakdown_process *process = gt_hash_get_u64(breakdown->processes, chain->process);
+
+	if (!process)
+		return 0;
+	breakdown->collected++;
+	return gt_path_take_job(&process->path, chain);
+}
+
+/* An Xid without a process concerns all of them. */
+static int take_xid(struct gt_breakdown *breakdown, const struct gt_event *event)
+{
+	size_t cursor = 0;
+	void *value;
+	int error = 0;
+
+	while (!error && gt_hash_next(breakdown->processes, &cursor, NULL, NULL, &value)) {
+		struct breakdown_process *process = value;
+
+		if (!event->process || event->process == process->row.process)
+			error = gt_path_take_event(&process->path, event);
+	}
+	return error;
+}
+
+/* What the kernel did for a process, as evidence. */
+static int take_evidence(struct gt_breakdown *breakdown, const struct gt_event *event)
+{
+	struct breakdown_process *process;
+
+	if (event->kind == GT_EVENT_nvidia_xid)
+		return take_xid(breakdown, event);
+	if (event->kind != GT_EVENT_block_io)
+		return gt_job_chains_take(breakdown->chains, event);
+	process = gt_hash_get_u64(breakdown->processes, event->process);
+	if (!process)
+		return 0;
+	breakdown->collected++;
+	return gt_path_take_event(&process->path, event);
+}
+
 struct gt_breakdown *gt_breakdown_new(size_t top)
 {
 	gt_auto(breakdown) struct gt_breakdown *breakdown = calloc(1, sizeof(*breakdown));
@@ -138,8 +182,9 @@ struct gt_breakdown *gt_breakdown_new(size_t top)
 	breakdown->top = top;
 	breakdown->timeline = gt_timeline_new(&(struct gt_timeline_sink){
 		.host = take_host, .gpu = take_gpu, .context = breakdown});
+	breakdown->chains = gt_job_chains_new(take_chain, breakdown);
 	breakdown->processes = gt_hash_new();
-	if (!breakdown->timeline || !breakdown->processes)
+	if (!breakdown->timeline || !breakdown->chains || !breakdown->processes)
 		return NULL;
 	return gt_take(breakdown);
 }
@@ -149,6 +194,7 @@ void gt_breakdown_free(struct gt_breakdown *breakdown)
 	if (!breakdown)
 		return;
 	gt_timeline_free(breakdown->timeline);
+	gt_job_chains_free(breakdown->chains);
 	if (breakdown->processes)
 		gt_hash_free_with(breakdown->processes, free_process);
 	gt_vec_free(&breakdown->rows);
@@ -595,6 +641,8 @@ int gt_breakdown_take(struct gt_breakdown *breakdown, const struct gt_names *nam
 	struct breakdown_process *process;
 	int error = gt_timeline_take(breakdown->timeline, names, event);
 
+	if (!error)
+		error = take_evidence(breakdown, event);
 	if (error)
 		return error;
 	if (event->kind == GT_EVENT_process && event->time && event->clock == GT_CLOCK_MONOTONIC &&
@@ -667,6 +715,8 @@ int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *nam
 	size_t cursor = 0;
 	void *value;
 
+	if (!error && final)
+		error = gt_job_chains_finish(breakdown->chains);
 	if (!error)
 		error = attribute_all(breakdown, final ? UINT64_MAX
 						       : gt_timeline_settled(breakdown->timeline));

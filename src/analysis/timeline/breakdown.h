@@ -12,6 +12,27 @@
 #include "analysis/timeline/path.h"
 #include "base/histogram.h"
 
+/* A segment of the path to an operation, with what is known about it. */
+struct gt_cause {
+	enum gt_spending spending;
+	uint64_t start, end;
+	uint32_t thread;  /* of the host; 0: of a GPU */
+	const char *name; /* of the call or kernel; NULL: none, or several */
+	uint64_t count;   /* segments */
+	uint64_t longest; /* of them, ns */
+	uint64_t number;  /* of the operation; 0: none */
+	enum gt_gpu_operation operation;
+	enum gt_gpu_release release; /* of the operation */
+	uint32_t queue;
+	struct gt_queue_evidence queued; /* of a call that submits; depth 0: nothing is known */
+	struct gt_call_evidence inside;  /* of a call of 20 µs or more, or one that failed */
+	bool woken;          /* a sleep that the path does not spend: it continues with the waker */
+	const char *syscall; /* in which the thread slept; NULL: not known */
+	uint32_t waker, state;
+	uint64_t runnable; /* ns */
+	char waker_name[16];
+};
+
 /* A time in which no GPU worked for a process, between two operations. */
 struct gt_idle_gap {
 	uint32_t process;
@@ -21,33 +42,17 @@ struct gt_idle_gap {
 	const char *kernel;           /* of that operation; NULL: none or not known */
 	uint32_t thread;              /* that submitted it */
 	uint64_t spent[GT_SPENDINGS]; /* on the path to that operation, ns */
+	/*
+	 * The cause with the largest share of the gap: the segments of one kind and thread together
+	 * (sleeps by their system call, operations one by one, waits for a CPU apart from sleeps),
+	 * also those in which the thread slept and the path continued with its waker. Its end less
+	 * its start is this share. `count` is 0: there is none.
+	 */
+	struct gt_cause headline;
 	/* The path, latest first: its segments, those of one kind and thread in one. */
 	struct gt_cause *causes;
 	size_t cause_count;
 	uint64_t omitted; /* further segments */
-};
-
-/* A segment of the path to an operation, with what is known about it. */
-struct gt_cause {
-	enum gt_spending spending;
-	uint64_t start, end;
-	uint32_t thread;  /* of the host; 0: of a GPU */
-	const char *name; /* of the call or kernel; NULL: none, or several */
-	uint64_t count;   /* segments */
-	uint64_t number;  /* of the operation; 0: none */
-	enum gt_gpu_operation operation;
-	enum gt_gpu_release release; /* of the operation */
-	uint32_t queue;
-	/*
-	 * Of a call that submits: operations of its stream that were not done when it began. One of
-	 * them ended during the call, so that it may have waited for space in the queue.
-	 */
-	uint64_t queued;
-	bool woken;          /* a sleep that the path does not spend: it continues with the waker */
-	const char *syscall; /* in which the thread slept; NULL: not known */
-	uint32_t waker, state;
-	uint64_t runnable; /* ns */
-	char waker_name[16];
 };
 
 #define GT_MAX_CAUSES 32

@@ -52,6 +52,9 @@ static void release_thread(void *opaque)
 	gt_vec_free(&thread->calls);
 	gt_vec_free(&thread->syscalls);
 	gt_vec_free(&thread->pauses);
+	gt_vec_free(&thread->faults);
+	gt_vec_free(&thread->io);
+	gt_vec_free(&thread->jobs);
 	free(thread);
 }
 
@@ -61,6 +64,7 @@ void gt_path_release(struct gt_path *path)
 	if (path->by_id)
 		gt_hash_free_with(path->by_id, release_thread);
 	gt_vec_free(&path->operations);
+	gt_vec_free(&path->xids);
 	path->by_id = NULL;
 }
 
@@ -118,13 +122,50 @@ int gt_path_take_host(struct gt_path *path, const struct gt_host_interval *inter
 							   .end = interval->end,
 							   .name = interval->name,
 							   .activity = (uint8_t)interval->activity,
+							   .failed = interval->failed,
 						   });
 	}
 	if (interval->activity == GT_HOST_SYSCALL)
 		return gt_vec_push(&thread->syscalls, pause_of(interval));
 	if (interval->activity == GT_HOST_OFF_CPU)
 		return gt_vec_push(&thread->pauses, pause_of(interval));
+	if (interval->activity == GT_HOST_FAULT)
+		return gt_vec_push(&thread->faults,
+				   (struct gt_path_request){interval->start, interval->end, 0});
 	return 0;
+}
+
+int gt_path_take_event(struct gt_path *path, const struct gt_event *event)
+{
+	const struct gt_event_block_io *io = (const void *)event;
+	struct gt_path_thread *thread;
+
+	if (event->kind == GT_EVENT_nvidia_xid) {
+		path->count++;
+		return gt_vec_push(
+			&path->xids,
+			(struct gt_path_xid){event->time,
+					     ((const struct gt_event_nvidia_xid *)event)->code});
+	}
+	if (event->kind != GT_EVENT_block_io)
+		return 0;
+	thread = thread_of(path, event->thread);
+	if (!thread)
+		return -ENOMEM;
+	path->count++;
+	return gt_vec_push(&thread->io,
+			   (struct gt_path_request){event->time - io->duration - io->queued,
+						    event->time, io->bytes});
+}
+
+int gt_path_take_job(struct gt_path *path, const struct gt_job_chain *chain)
+{
+	struct gt_path_thread *thread = thread_of(path, chain->thread);
+
+	if (!thread)
+		return -ENOMEM;
+	path->count++;
+	return gt_vec_push(&thread->jobs, (struct gt_path_job){*chain, gt_job_chain_end(chain)});
 }
 
 int gt_path_take_gpu(struct gt_path *path, const struct gt_gpu_interval *interval)
@@ -242,7 +283,16 @@ void gt_path_drop(struct gt_path *path, uint64_t before)
 		drop_before(&thread->calls, before);
 		drop_before(&thread->syscalls, before);
 		drop_before(&thread->pauses, before);
-		path->count += thread->calls.count + thread->syscalls.count + thread->pauses.count;
+		drop_before(&thread->faults, before);
+		drop_before(&thread->io, before);
+		drop_before(&thread->jobs, before);
+		path->count += thread->calls.count + thread->syscalls.count + thread->pauses.count +
+			       thread->faults.count + thread->io.count + thread->jobs.count;
+	}
+	/* The last Xid is kept: it explains errors for as long as the process runs. */
+	if (path->xids.count > 1) {
+		path->xids.items[0] = path->xids.items[path->xids.count - 1];
+		path->xids.count = 1;
 	}
 	drop_before(&path->operations, before);
 	path->count += path->operations.count;
@@ -296,33 +346,6 @@ const struct gt_path_pause *gt_path_syscall_at(const struct gt_path *path, uint3
 
 	return thread ? last_pause(thread->syscalls.items, thread->syscalls.count, time + 1, time)
 		      : NULL;
-}
-
-static const struct gt_path_operation *submitted_by(const struct gt_path *path, uint32_t thread,
-						    const struct gt_path_call *call)
-{
-	gt_vec_each (operation, &path->operations)
-		if (operation->thread == thread && operation->submitted >= call->start &&
-		    operation->submitted <= call->end)
-			return operation;
-	return NULL;
-}
-
-uint64_t gt_path_queued_at(const struct gt_path *path, uint32_t thread,
-			   const struct gt_path_call *call)
-{
-	const struct gt_path_operation *submitted = submitted_by(path, thread, call);
-	bool ended = false;
-	uint64_t count = 0;
-
-	for (const struct gt_path_operation *operation = path->operations.items;
-	     submitted && operation < submitted; operation++) {
-		if (operation->queue != submitted->queue || operation->end <= call->start)
-			continue;
-		count++;
-		ended |= operation->end <= call->end;
-	}
-	return ended ? count : 0;
 }
 
 /* A thread ran from `start` on, in system calls or outside of them. */

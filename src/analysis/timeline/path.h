@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "analysis/job_chains.h"
 #include "analysis/timeline/timeline.h"
 #include "base/vec.h"
 
@@ -42,6 +43,7 @@ struct gt_path_call {
 	const char *name;
 	uint32_t operation; /* index + 1 of the last to end of those that it waited for; 0: none */
 	uint8_t activity;
+	bool failed;
 };
 
 /* A system call, or a time off the CPU. */
@@ -52,6 +54,22 @@ struct gt_path_pause {
 	uint32_t waker;    /* thread; 0: none */
 	uint32_t state;    /* as in `off_cpu` events */
 	char waker_name[16];
+};
+
+/* What happened in the kernel for a thread: a page fault or a request of block I/O. */
+struct gt_path_request {
+	uint64_t start, end, bytes;
+};
+
+/* A job of the DRM scheduler; what it depended on and when it was done. */
+struct gt_path_job {
+	struct gt_job_chain chain;
+	uint64_t end; /* of the chain */
+};
+
+struct gt_path_xid {
+	uint64_t end; /* its time */
+	uint32_t code;
 };
 
 struct gt_path_operation {
@@ -70,13 +88,16 @@ struct gt_path_thread {
 	GT_VEC(struct gt_path_call) calls;
 	GT_VEC(struct gt_path_pause) syscalls;
 	GT_VEC(struct gt_path_pause) pauses; /* off the CPU */
+	GT_VEC(struct gt_path_request) faults, io;
+	GT_VEC(struct gt_path_job) jobs;
 };
 
 struct gt_path {
 	GT_VEC(struct gt_path_thread *) threads;
 	struct gt_hash *by_id;
 	GT_VEC(struct gt_path_operation) operations; /* by number, once prepared */
-	size_t count;                                /* of all intervals */
+	GT_VEC(struct gt_path_xid) xids;
+	size_t count; /* of all intervals */
 };
 
 /* A part of the path. */
@@ -97,6 +118,11 @@ void gt_path_release(struct gt_path *path);
 /* Collect an interval. 0 or -ENOMEM. */
 int gt_path_take_host(struct gt_path *path, const struct gt_host_interval *interval);
 int gt_path_take_gpu(struct gt_path *path, const struct gt_gpu_interval *interval);
+/* Requests of block I/O and Xids; other events are ignored. */
+int gt_path_take_event(struct gt_path *path, const struct gt_event *event);
+/* A chain belongs to the thread that submitted its job. The name of its system call must live on.
+ */
+int gt_path_take_job(struct gt_path *path, const struct gt_job_chain *chain);
 
 /* Sort the operations and join waits to them; before walks, after the last interval. */
 void gt_path_prepare(struct gt_path *path);
@@ -105,12 +131,46 @@ void gt_path_drop(struct gt_path *path, uint64_t before);
 
 /* NULL: it is not collected. Valid until the next interval. */
 const struct gt_path_operation *gt_path_find(const struct gt_path *path, uint64_t number);
-/*
- * How many operations were in the stream that a call submits to when it began, if one of them ended
- * during the call; else 0. Visits all operations.
- */
-uint64_t gt_path_queued_at(const struct gt_path *path, uint32_t thread,
-			   const struct gt_path_call *call);
+
+/* Whether a call that submits waited for space in the queue of its stream. */
+struct gt_queue_evidence {
+	uint64_t depth;    /* operations of the stream that were not done when the call began */
+	uint64_t returned; /* ns from the last end of one of them, in the call, to its return */
+	/*
+	 * Median duration of the calls of this kind by the thread that found at most half as many
+	 * operations; 0: there were none.
+	 */
+	uint64_t usual;
+	/*
+	 * It was full: an operation ended during the call, the call returned soon after it (in a
+	 * quarter of its duration, or 100 µs), and it took at least 4 times the usual. Where the
+	 * usual is not known, there were at least 8 operations.
+	 */
+	bool is_full;
+};
+
+/* `depth` is 0 where no operation ended during the call. Visits all operations. 0 or -ENOMEM. */
+int gt_path_queue_at(const struct gt_path *path, uint32_t thread, const struct gt_path_call *call,
+		     struct gt_queue_evidence *ret_evidence);
+
+/* What was seen in the kernel while a thread was in a call. */
+struct gt_call_evidence {
+	/* The longest system call that lies in it, its name; NULL: none. */
+	const char *syscall;
+	uint64_t syscall_ns;
+	/* The job of the DRM scheduler that took longest, submitted in it; queued is 0: none. */
+	struct gt_job_chain job;
+	uint64_t jobs;
+	uint64_t faults, fault_ns;    /* page faults */
+	uint64_t io, io_ns, io_bytes; /* requests of block I/O */
+	uint64_t off_cpu_ns;          /* the thread did not run … */
+	uint64_t runnable_ns;         /* … of this: it waited for a CPU */
+	uint32_t xid;                 /* the last one before the call failed; 0: none */
+	uint64_t xid_before;          /* ns, to the call's return */
+};
+void gt_path_find_evidence(const struct gt_path *path, uint32_t thread,
+			   const struct gt_path_call *call, struct gt_call_evidence *ret_evidence);
+
 /* The system call of a thread that encloses a time; NULL: none was recorded. */
 const struct gt_path_pause *gt_path_syscall_at(const struct gt_path *path, uint32_t thread,
 					       uint64_t time);

@@ -144,7 +144,8 @@ TEST("the time of a late launch is the host's, and the cause of the gap")
 }
 
 /* A thread was off the CPU up to a time. */
-static void feed_off_cpu(uint32_t thread, uint64_t begin, uint64_t end, uint32_t waker)
+static void feed_sleep(uint32_t thread, uint64_t begin, uint64_t end, uint32_t waker,
+		       uint64_t runnable)
 {
 	struct gt_event_off_cpu *event = (void *)gt_event_new(GT_EVENT_off_cpu, "worker", 6);
 
@@ -152,11 +153,23 @@ static void feed_off_cpu(uint32_t thread, uint64_t begin, uint64_t end, uint32_t
 	event->head.process = stream.process;
 	event->head.thread = thread;
 	event->duration = end - begin;
+	event->runnable = runnable;
 	event->state = 1;
 	event->waker_process = stream.process;
 	event->waker_thread = waker;
 	feed_event(&event->head);
 	free(event);
+}
+
+static void feed_off_cpu(uint32_t thread, uint64_t begin, uint64_t end, uint32_t waker)
+{
+	feed_sleep(thread, begin, end, waker, 0);
+}
+
+/* The last part of it, it waited for a CPU. */
+static void feed_waiting(uint32_t thread, uint64_t begin, uint64_t end, uint64_t runnable)
+{
+	feed_sleep(thread, begin, end, 0, runnable);
 }
 
 TEST("a thread that makes no call, and only leaves the CPU, is no thread with calls")
@@ -331,6 +344,328 @@ TEST("an operation is explained by the path to its end")
 	CHECK_INT(explained->causes[0].spending, GT_SPENT_KERNEL);
 	CHECK_INT(explained->causes[0].start, zero + 2000);
 	CHECK_INT(explained->causes[0].count, 2);
+}
+
+/* The headline of the first gap. */
+static const struct gt_cause *expect_headline(enum gt_spending spending, uint64_t ns)
+{
+	const struct gt_cause *headline = &found->gaps.items[0].headline;
+
+	CHECK_INT(headline->spending, spending);
+	CHECK_INT(headline->end - headline->start, ns);
+	return headline;
+}
+
+TEST("the headline of a late launch is the sleep, also if it is in parts shorter than a call")
+{
+	const struct gt_cause *headline;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 1600, zero + 2000);
+	wait_until(0x11, zero + 4000);
+	for (unsigned i = 0; i < 3; i++)
+		feed_off_cpu(100, zero + 5000 + i * 11000, zero + 15000 + i * 11000, 0);
+	feed_syscall(100, zero + 4500, zero + 37500);
+	stream.now = zero + 37000;
+	stream.duration = 12000;
+	launch_kernel(0x11, zero + 51000, zero + 52000); /* called from 38000 to 50000 */
+	finish_breakdown();
+	headline = expect_headline(GT_SPENT_OFF_CPU, 30000);
+	CHECK_STR(headline->syscall, "futex");
+	CHECK_INT(headline->count, 3);
+	CHECK_INT(headline->thread, 100);
+}
+
+TEST("waits for a CPU are not part of the sleep that is the headline")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 1600, zero + 2000);
+	wait_until(0x11, zero + 4000);
+	feed_waiting(100, zero + 5000, zero + 35000, 12000);
+	stream.now = zero + 37000;
+	launch_kernel(0x11, zero + 39000, zero + 42000);
+	finish_breakdown();
+	expect_headline(GT_SPENT_OFF_CPU, 18000);
+}
+
+TEST("the headline of a lock is the sleep of the thread, not what its waker did meanwhile")
+{
+	const struct gt_cause *headline;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 1600, zero + 1900);
+	wait_until(0x11, zero + 4000);
+	stream.thread = 101;
+	stream.now = zero + 4500;
+	stream.duration = 500;
+	call_with("cudaGetLastError", NULL, 0, 0);
+	stream.thread = 100;
+	feed_off_cpu(101, zero + 6500, zero + 39500, 0);
+	feed_off_cpu(100, zero + 5500, zero + 40000, 101);
+	feed_syscall(100, zero + 5000, zero + 40500);
+	stream.now = zero + 40500;
+	launch_kernel(0x11, zero + 43000, zero + 45000);
+	finish_breakdown();
+	headline = expect_headline(GT_SPENT_OFF_CPU, 34500);
+	CHECK_INT(headline->thread, 100);
+	CHECK_INT(headline->waker, 101);
+	CHECK(headline->woken);
+}
+
+TEST("the headline of a blocking copy is its time after the end of the copy")
+{
+	const struct gt_cause *headline;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	stream.duration = 60000;
+	copy(PINNED, DEVICE, 64, D2H); /* from 1000 to 61000 */
+	feed_work(GT_GPU_COPY_TO_HOST, zero + 2000, zero + 3000, zero + 9000);
+	stream.duration = 1000;
+	launch_kernel(0x11, zero + 64000, zero + 65000);
+	finish_breakdown();
+	headline = expect_headline(GT_SPENT_WAIT, 52000);
+	CHECK_STR(headline->name, "cudaMemcpy");
+	CHECK_INT(headline->number, 1);
+}
+
+TEST("the headline of a dependency is the operation of the other stream")
+{
+	const struct gt_idle_gap *explained;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 2);
+	zero = stream.now;
+	launch_kernel(0x11, zero + 1600, zero + 30000);
+	record_event(0xe1, 0x11);
+	wait_event(0x12, 0xe1);
+	launch_kernel(0x12, zero + 30200, zero + 31000);
+	wait_until(0x12, zero + 32000);
+	finish_breakdown();
+	explained = gt_breakdown_explained(breakdown);
+	CHECK_INT(explained->headline.spending, GT_SPENT_KERNEL);
+	CHECK_INT(explained->headline.number, 1);
+	CHECK_INT(explained->headline.end - explained->headline.start, 28400);
+	CHECK_INT(explained->causes[0].release, GT_RELEASE_DEPENDENCY);
+}
+
+/*
+ * Four kernels of 100 µs in a stream, then a launch in it from 9 to 104 µs; the first kernel ends
+ * at `first_end`. A kernel in another stream follows and is explained.
+ */
+static const struct gt_cause *fill_queue(uint64_t first_end)
+{
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 6);
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + first_end);
+	for (unsigned i = 1; i < 4; i++)
+		launch_kernel(0x11, zero + first_end + (i - 1) * 100000,
+			      zero + first_end + i * 100000);
+	stream.duration = 95000;
+	launch_kernel(0x11, zero + 402000, zero + 502000);
+	stream.duration = 1000;
+	launch_kernel(0x12, zero + 106000, zero + 107000);
+	finish_breakdown();
+	return &gt_breakdown_explained(breakdown)->headline;
+}
+
+TEST("the headline of a full queue is the launch, with the evidence that it waited for space")
+{
+	const struct gt_cause *headline = fill_queue(102000);
+
+	CHECK_INT(headline->spending, GT_SPENT_LAUNCH);
+	CHECK(headline->queued.is_full);
+	CHECK_INT(headline->queued.depth, 4);
+	CHECK_INT(headline->queued.returned, 2000);
+	CHECK_INT(headline->queued.usual, 1000);
+}
+
+TEST("a long launch that returned long after the end of an operation did not wait for space")
+{
+	const struct gt_cause *headline;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 3);
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + 12000);
+	stream.duration = 900000;
+	launch_kernel(0x11, zero + 903000, zero + 904000);
+	stream.duration = 1000;
+	launch_kernel(0x12, zero + 905000, zero + 906000);
+	finish_breakdown();
+	headline = &gt_breakdown_explained(breakdown)->headline;
+	CHECK_INT(headline->spending, GT_SPENT_LAUNCH);
+	CHECK_INT(headline->queued.depth, 1);
+	CHECK(!headline->queued.is_full);
+}
+
+TEST("launches that always take long do not show that the queue is full")
+{
+	uint64_t zero, now;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 6);
+	zero = stream.now;
+	stream.duration = 95000;
+	for (unsigned i = 0; i < 5; i++) {
+		now = stream.now;
+		launch_kernel(0x11, now + 96000, now + 96000 + 95000);
+	}
+	launch_kernel(0x12, stream.now + 96000, stream.now + 97000);
+	stream.duration = 1000;
+	finish_breakdown();
+	CHECK(stream.now > zero);
+	CHECK(gt_breakdown_explained(breakdown)->headline.queued.usual >= 95000);
+	CHECK(!gt_breakdown_explained(breakdown)->headline.queued.is_full);
+}
+
+/* Feed an event of the process at a time. */
+static void feed_at(struct gt_event *event, uint64_t time, uint32_t thread)
+{
+	event->process = stream.process;
+	event->thread = thread;
+	event->time = time;
+	feed_event(event);
+}
+
+static void feed_job(uint64_t context, uint64_t time, uint32_t process, unsigned operation)
+{
+	struct gt_event_drm_job job = {.head.kind = GT_EVENT_drm_job, .head.size = sizeof(job)};
+
+	job.context = context;
+	job.seqno = 1;
+	job.operation = (__u16)operation;
+	job.head.process = process;
+	job.head.thread = process;
+	job.head.time = time;
+	feed_event(&job.head);
+}
+
+static void feed_dependency(uint64_t time, unsigned operation, uint64_t blocked)
+{
+	struct gt_event_drm_dependency event = {.head.kind = GT_EVENT_drm_dependency,
+						.head.size = sizeof(event)};
+
+	event.context = 7;
+	event.seqno = 1;
+	event.on_context = 9;
+	event.on_seqno = 1;
+	event.operation = operation;
+	event.blocked = blocked;
+	feed_at(&event.head, time, 0);
+}
+
+static void feed_ioctl(uint64_t begin, uint64_t end)
+{
+	struct gt_event_syscall event = {.head.kind = GT_EVENT_syscall, .head.size = sizeof(event)};
+
+	event.duration = end - begin;
+	event.number = 16; /* ioctl on x86-64 */
+	event.argument1 = 0xc0104640;
+	feed_at(&event.head, end, 100);
+}
+
+TEST("a call that waited in an ioctl has the job, the other process's job and the fence")
+{
+	const struct gt_call_evidence *inside;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 1);
+	zero = stream.now;
+	feed_job(9, zero + 500, 4711, GT_DRM_QUEUE);
+	feed_job(7, zero + 3000, 100, GT_DRM_QUEUE);
+	feed_dependency(zero + 3100, GT_DRM_DEPENDS, 0);
+	feed_job(9, zero + 40000, 4711, GT_DRM_DONE);
+	feed_dependency(zero + 40100, GT_DRM_UNBLOCKED, 37000);
+	feed_job(7, zero + 40200, 100, GT_DRM_RUN);
+	feed_job(7, zero + 50000, 100, GT_DRM_DONE);
+	feed_ioctl(zero + 2000, zero + 51000);
+	stream.duration = 52000;
+	launch_kernel(0x11, zero + 53000, zero + 54000); /* from 1000 to 53000 */
+	stream.duration = 1000;
+	finish_breakdown();
+	inside = &gt_breakdown_explained(breakdown)->headline.inside;
+	CHECK(inside->syscall && !strncmp(inside->syscall, "ioctl ", 6));
+	CHECK_INT(inside->syscall_ns, 49000);
+	CHECK_INT(inside->jobs, 1);
+	CHECK_INT(inside->job.context, 7);
+	CHECK_INT(inside->job.run, zero + 40200);
+	CHECK_INT(inside->job.dependency.blocked, 37000);
+	CHECK_INT(inside->job.dependency.context, 9);
+	CHECK_INT(inside->job.dependency.process, 4711);
+}
+
+TEST("a late call has its page faults, block I/O and times off the CPU")
+{
+	struct gt_event_page_fault fault = {.head.kind = GT_EVENT_page_fault,
+					    .head.size = sizeof(fault)};
+	const char disk[GT_DEVICE_NAME_SIZE] = "nvme0n1";
+	gt_autofree struct gt_event *request = gt_event_new(GT_EVENT_block_io, disk, sizeof(disk));
+	struct gt_event_block_io *io = (void *)request;
+	const struct gt_call_evidence *inside;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 1);
+	zero = stream.now;
+	call_with("cudaGetLastError", NULL, 0, 0); /* from 1000 to 2000 */
+	io->duration = 20000;
+	io->queued = 1000;
+	io->bytes = 4096;
+	feed_at(request, zero + 25000, 100);
+	feed_waiting(100, zero + 5000, zero + 26000, 1000);
+	fault.duration = 23000;
+	feed_at(&fault.head, zero + 27000, 100);
+	stream.duration = 50000;
+	launch_kernel(0x11, zero + 54000, zero + 55000); /* from 3000 to 53000 */
+	stream.duration = 1000;
+	finish_breakdown();
+	inside = &gt_breakdown_explained(breakdown)->headline.inside;
+	CHECK_INT(inside->faults, 1);
+	CHECK_INT(inside->fault_ns, 23000);
+	CHECK_INT(inside->io, 1);
+	CHECK_INT(inside->io_ns, 21000);
+	CHECK_INT(inside->io_bytes, 4096);
+	CHECK_INT(inside->off_cpu_ns, 21000);
+	CHECK_INT(inside->runnable_ns, 1000);
+	CHECK_INT(inside->xid, 0);
+}
+
+TEST("a call that failed has the Xid before it")
+{
+	gt_autofree struct gt_event *event = gt_event_new(GT_EVENT_nvidia_xid, "0000:01:00.0", 12);
+	const struct gt_idle_gap *explained;
+	uint64_t zero;
+
+	start_breakdown();
+	gt_breakdown_explain(breakdown, 1);
+	zero = stream.now;
+	((struct gt_event_nvidia_xid *)event)->code = 31;
+	feed_at(event, zero + 1200, 0);
+	stream.now = zero + 1000;
+	stream.duration = 30000;
+	call_with("cudaDeviceSynchronize", NULL, 0, 700); /* up to 32000 */
+	stream.duration = 1000;
+	launch_kernel(0x11, zero + 35000, zero + 36000);
+	finish_breakdown();
+	explained = gt_breakdown_explained(breakdown);
+	CHECK_INT(explained->headline.spending, GT_SPENT_WAIT);
+	CHECK_INT(explained->headline.inside.xid, 31);
+	CHECK_INT(explained->headline.inside.xid_before, 30800);
 }
 
 TEST("all that a breakdown keeps is released")
