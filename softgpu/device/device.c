@@ -23,8 +23,10 @@ static struct {
 	atomic_bool forked; /* this is a forked child of a process that had called it */
 	CUresult result;    /* of the first cuInit */
 	bool tried;
+	pthread_once_t key_once; /* threads call functions before cuInit, too */
 	pthread_key_t thread_key;
-} start = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	bool has_key;
+} start = {.lock = PTHREAD_MUTEX_INITIALIZER, .key_once = PTHREAD_ONCE_INIT};
 
 /* ---- threads --------------------------------------------------------------------------- */
 
@@ -46,11 +48,17 @@ static void end_thread(void *value)
 	free(thread);
 }
 
+static void make_key(void)
+{
+	start.has_key = !pthread_key_create(&start.thread_key, end_thread);
+}
+
 struct sg_thread *sg_thread_self(void)
 {
 	if (!this_thread) {
+		pthread_once(&start.key_once, make_key);
 		this_thread = calloc(1, sizeof(*this_thread));
-		if (this_thread)
+		if (this_thread && start.has_key)
 			pthread_setspecific(start.thread_key, this_thread);
 	}
 	return this_thread;
@@ -170,7 +178,8 @@ static CUresult start_once(struct gt_diag *diag)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sg_state.config.devices)
 		return CUDA_ERROR_NO_DEVICE;
-	if (pthread_key_create(&start.thread_key, end_thread))
+	pthread_once(&start.key_once, make_key);
+	if (!start.has_key)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (sg_state.config.log && sg_log_open(sg_state.config.log))
 		gt_diag(diag, -EINVAL, "softgpu", "SOFTGPU_LOG", "cannot open %s",

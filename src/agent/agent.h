@@ -133,6 +133,11 @@ struct gt_agent_ring;
 /* Ask for a ring for the events of this process, and map it. False: there is none. */
 bool gt_agent_request_ring(struct gt_agent_ring *ret_ring);
 
+struct gt_agent_call_table;
+
+/* Ask for the table of the calls to be recorded, and map it. NULL: there is none. */
+const struct gt_agent_call_table *gt_agent_request_calls(size_t *ret_size);
+
 /* ---- events.c ---- */
 
 /*
@@ -140,6 +145,8 @@ bool gt_agent_request_ring(struct gt_agent_ring *ret_ring);
  * for it at the moment.
  */
 const struct gt_agent_ring *gt_agent_ring(void);
+/* The same, after another thread that asks has its answer. Not in signal handlers. */
+const struct gt_agent_ring *gt_agent_wait_for_ring(void);
 void gt_agent_ring_forked(void);
 
 /* In the child after fork: no other thread runs, and locks may be held by threads that are gone. */

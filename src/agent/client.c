@@ -682,3 +682,27 @@ bool gt_agent_request_ring(struct gt_agent_ring *ret_ring)
 	close(socket);
 	return is_mapped;
 }
+
+/* ---- the table of calls ---------------------------------------------------------------- */
+
+const struct gt_agent_call_table *gt_agent_request_calls(size_t *ret_size)
+{
+	struct gt_agent_request request = {.operation = GT_AGENT_CALLS};
+	int64_t end = deadline_of_request();
+	int fd = -1, socket = connect_collector(end);
+	const void *table = NULL;
+	struct gt_agent_reply reply;
+
+	if (socket < 0)
+		return NULL;
+	if (exchange_messages(socket, &request, -1, end, &reply, &fd)) {
+		if (reply.verdict == GT_AGENT_TABLE && fd >= 0) {
+			*ret_size = reply.size;
+			table = map_file(fd, NULL, reply.size, PROT_READ, MAP_PRIVATE);
+		} else if (fd >= 0) {
+			close(fd);
+		}
+	}
+	close(socket);
+	return table;
+}

@@ -17,6 +17,7 @@
 
 #include "agent/caller.h"
 #include "agent/report.h"
+#include "agent/services.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -54,6 +55,11 @@ static dlsym_function *real_dlsym(void)
 		function = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	atomic_store_explicit(&found, function, memory_order_relaxed);
 	return function;
+}
+
+void *gt_agent_real_dlsym(void *handle, const char *name)
+{
+	return real_dlsym()(handle, name);
 }
 
 /* A function of the library at an address, or of what this library needs; NULL: none. */
@@ -307,6 +313,13 @@ static void *find_compiler_function(void *handle, const char *name, int number, 
 	return hook ? hook : own;
 }
 
+/* Whether functions of libraries whose calls are traced may have such a name. */
+static bool is_traced_name(const void *handle, const char *name)
+{
+	return handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
+	       (!strncmp(name, "cu", 2) || !strncmp(name, "__cu", 4) || !strncmp(name, "nccl", 4));
+}
+
 /*
  * All other calls leave by a jump (-O2), not by a call: the loader uses the return address to find
  * out what RTLD_NEXT and RTLD_DEFAULT mean.
@@ -316,6 +329,8 @@ void *dlsym(void *handle, const char *name)
 	const char *suffix;
 	int number = name[0] == 'n' || name[0] == '_' ? find_function(name, &suffix) : -1;
 
+	if (number < 0 && is_traced_name(handle, name))
+		return gt_agent_wrap(name, real_dlsym()(handle, name), false);
 	if (number < 0)
 		return real_dlsym()(handle, name);
 	return find_compiler_function(handle, name, number, suffix, __builtin_return_address(0));

@@ -40,6 +40,16 @@ const struct gt_agent_ring *gt_agent_ring(void)
 	return state == RING_MAPPED ? &process_ring.ring : NULL;
 }
 
+const struct gt_agent_ring *gt_agent_wait_for_ring(void)
+{
+	const struct gt_agent_ring *ring;
+
+	/* The request has a deadline. */
+	while (!(ring = gt_agent_ring()) && atomic_load(&process_ring.state) == RING_REQUESTED)
+		sched_yield();
+	return ring;
+}
+
 /* The child gets a ring of its own: records of this one have the process of the parent. */
 void gt_agent_ring_forked(void)
 {

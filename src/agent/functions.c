@@ -19,6 +19,7 @@
 #include "agent/agent.h"
 #include "agent/functions.h"
 #include "agent/protocol.h"
+#include "agent/services.h"
 #include "agent/work.h"
 
 #define DRIVER "libcuda.so.1"
@@ -44,6 +45,11 @@ static dlopen_function *real_dlopen(void)
 		atomic_store_explicit(&found, function, memory_order_relaxed);
 	}
 	return function;
+}
+
+void *gt_agent_real_dlopen(const char *path, int mode)
+{
+	return real_dlopen()(path, mode);
 }
 
 static bool is_active;
@@ -72,7 +78,8 @@ static void find_driver(void)
 	if (!library)
 		return;
 #define HOOKED(base, since, name, parameters) CALLED(name, parameters)
-#define CALLED(name, parameters) gt_driver.name = (CUresult(*) parameters)dlsym(library, #name);
+#define CALLED(name, parameters)                                                                   \
+	gt_driver.name = (CUresult(*) parameters)gt_agent_real_dlsym(library, #name);
 #define WORK(base, since, name, per_thread, parameters, ...) CALLED(name, parameters)
 #include "agent/functions.def"
 #include "agent/work.def"
@@ -118,13 +125,11 @@ static void *own_function(size_t hook)
  * different parameters: where the driver returned none that it exports, the version decides, of
  * which newer ones come later in the table, and the flags for per-thread-stream variants.
  */
-static void replace_function(const char *symbol, void **function, int version, uint64_t flags)
+static void hook_function(const char *symbol, void **function, int version, uint64_t flags)
 {
 	bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	void *hook = NULL;
 
-	if (!symbol || !function || !*function)
-		return;
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
 		if (strcmp(hooks[i].base, symbol) != 0 ||
 		    (hooks[i].is_work && !gt_agent_work_is_timed()))
@@ -138,6 +143,14 @@ static void replace_function(const char *symbol, void **function, int version, u
 	}
 	if (hook)
 		*function = hook;
+}
+
+static void replace_function(const char *symbol, void **function, int version, uint64_t flags)
+{
+	if (!symbol || !function || !*function)
+		return;
+	hook_function(symbol, function, version, flags);
+	*function = gt_agent_wrap(symbol, *function, true);
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)

@@ -38,7 +38,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 6,
+	GT_AGENT_VERSION = 7,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -66,6 +66,7 @@ enum gt_agent_operation {
 	 * matches. The answer is as that of NAMES.
 	 */
 	GT_AGENT_FINGERPRINT,
+	GT_AGENT_CALLS, /* the table of the calls to be recorded (call_table.h) */
 };
 
 struct gt_agent_request {
@@ -89,6 +90,7 @@ enum gt_agent_verdict {
 	GT_AGENT_WANTED,
 	GT_AGENT_ARRAY, /* map the array of the kernel that is attached over that memory */
 	GT_AGENT_RING,  /* map the ring that is attached; `size` is that of its data */
+	GT_AGENT_TABLE, /* map the table that is attached, to be read */
 };
 
 enum gt_agent_reply_flags {

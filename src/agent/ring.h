@@ -29,6 +29,13 @@ enum gt_agent_count {
 	GT_AGENT_CAPTURED,  /* …: their stream was in stream capture */
 	GT_AGENT_EXHAUSTED, /* …: too many wait for their end */
 	GT_AGENT_UNTIMED,   /* …: the driver rejected an event */
+	/* Of calls (call_table.h); the records of calls are not among GT_AGENT_LOST. */
+	GT_AGENT_CALLS_MADE,
+	GT_AGENT_CALLS_LOST, /* no room, no memory, or in a signal handler */
+	GT_AGENT_CALLS_FILTERED,
+	GT_AGENT_CALL_ENTRIES_LOST,
+	GT_AGENT_CALL_OTHERS_LOST, /* events of other kinds; calls that were abandoned */
+	GT_AGENT_CALL_UNHOOKED,    /* functions that programs looked up and that are not hooked */
 	GT_AGENT_COUNTS,
 };
 
@@ -84,10 +91,10 @@ static inline void gt_agent_count(const struct gt_agent_ring *ring, enum gt_agen
 
 /*
  * Reserve a record for an event of `size` bytes, a multiple of 8. The event is to be filled in and
- * committed soon. NULL: no room, which is counted.
+ * committed soon. NULL: no room.
  */
-static inline struct gt_event *gt_agent_ring_reserve(const struct gt_agent_ring *ring, size_t size,
-						     __u64 *ret_position)
+static inline struct gt_event *gt_agent_ring_try(const struct gt_agent_ring *ring, size_t size,
+						 __u64 *ret_position)
 {
 	__u64 total = size + sizeof(__u64);
 	__u64 position = __atomic_load_n(&ring->head->reserved, __ATOMIC_RELAXED);
@@ -95,14 +102,23 @@ static inline struct gt_event *gt_agent_ring_reserve(const struct gt_agent_ring 
 	do {
 		__u64 released = __atomic_load_n(&ring->head->released, __ATOMIC_ACQUIRE);
 
-		if (position + total - released > ring->capacity) {
-			gt_agent_count(ring, GT_AGENT_LOST);
+		if (position + total - released > ring->capacity)
 			return NULL;
-		}
 	} while (!__atomic_compare_exchange_n(&ring->head->reserved, &position, position + total,
 					      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	*ret_position = position;
 	return (struct gt_event *)(gt_agent_ring_word(ring, position) + 1);
+}
+
+/* As gt_agent_ring_try; that there is no room is counted. */
+static inline struct gt_event *gt_agent_ring_reserve(const struct gt_agent_ring *ring, size_t size,
+						     __u64 *ret_position)
+{
+	struct gt_event *record = gt_agent_ring_try(ring, size, ret_position);
+
+	if (!record)
+		gt_agent_count(ring, GT_AGENT_LOST);
+	return record;
 }
 
 static inline void gt_agent_ring_commit(const struct gt_agent_ring *ring, __u64 position)

@@ -69,7 +69,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	}
 	if (event->clock == GT_CLOCK_MONOTONIC && event->time > analyse->now) {
 		/* Sums are collected when no event waits. */
-		if (!analyse->given->target.trace.sums)
+		if (!gt_trace_options_has_sums(&analyse->given->target.trace))
 			error = check_interval(analyse, event->time);
 		analyse->now = event->time;
 	}

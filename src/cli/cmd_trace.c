@@ -138,7 +138,8 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 	if (trace->injection)
 		gt_trace_injection_event(trace->injection, names, event);
 	/* Sums are collected when no event waits. */
-	if (event->clock == GT_CLOCK_MONOTONIC && !trace->given->target.trace.sums)
+	if (event->clock == GT_CLOCK_MONOTONIC &&
+	    !gt_trace_options_has_sums(&trace->given->target.trace))
 		error = check_interval(trace, event->time);
 	for (size_t i = 0; i < trace->output_count && !error; i++)
 		error = trace->outputs[i].output->event(trace->outputs[i].state, names, event);
@@ -342,7 +343,10 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	given->injection.json = given->target.json;
 	given->injection.verbose = given->target.trace.verbose;
 	given->injection.threads = GT_CLI_INJECTION_THREADS;
-	given->injection.event_bytes = given->target.trace.gpu_times_period ? GT_GPU_TIMES_RING : 0;
+	given->injection.event_bytes =
+		given->target.trace.gpu_times_period || given->target.trace.via == GT_VIA_AGENT
+			? GT_GPU_TIMES_RING
+			: 0;
 	status = gt_trace_injection_open(&given->injection, &given->inject, &injection);
 	if (status != GT_GO_ON)
 		return status;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "cli/agent_calls.h"
 #include "run/inject_command.h"
 
 enum {
@@ -58,6 +59,7 @@ struct gt_gpu_times {
 	struct gt_hash *processes;     /* by ring */
 	struct gt_event_queue *events; /* of this round */
 	uint64_t read, lost, malformed;
+	struct gt_agent_calls *calls; /* NULL: they are seen by uprobes */
 };
 
 int gt_gpu_times_parse(const char *text, uint64_t *ret_period)
@@ -287,6 +289,8 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 	struct times_process *process;
 	bool valid = false;
 
+	if (event && times->calls && gt_agent_calls_take(times->calls, event, times->events))
+		return;
 	if (!event) {
 		process = gt_hash_remove_u64(times->processes, ring);
 		if (process)
@@ -355,6 +359,8 @@ static int prepare(void *context, struct gt_environment *environment, bool filte
 		error = times->inner->prepare(times->inner->context, environment, filtered, diag);
 	else
 		error = gt_inject_environment(times->inject, environment, filtered, diag);
+	if (!error && times->calls)
+		error = gt_agent_calls_prepare(environment, diag);
 	snprintf(period, sizeof(period), "%" PRIu64, times->period);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_GPU_TIMES, period);
@@ -368,10 +374,12 @@ static int attach(void *context, const struct gt_command *files,
 		  const struct gt_environment *environment, int pidfd, struct gt_diag *diag)
 {
 	const struct gt_gpu_times *times = context;
+	int error =
+		times->calls ? gt_agent_calls_attach(times->calls, files, environment, diag) : 0;
 
-	return times->inner ? times->inner->attach(times->inner->context, files, environment, pidfd,
-						   diag)
-			    : 0;
+	return !error && times->inner ? times->inner->attach(times->inner->context, files,
+							     environment, pidfd, diag)
+				      : error;
 }
 
 static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
@@ -380,6 +388,8 @@ static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
 	struct gt_gpu_times *times = context;
 	uint64_t lost = gt_inject_event_counts(times->inject).counts[GT_AGENT_LOST];
 	int error, rounds = ended ? MAX_ROUNDS : 1;
+	uint64_t now = gt_clock_monotonic();
+	bool more;
 
 	if (times->inner)
 		error = times->inner->poll(times->inner->context, events, ended, diag);
@@ -387,10 +397,16 @@ static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
 		error = ended ? gt_inject_finish(times->inject, diag)
 			      : gt_inject_poll(times->inject, diag);
 	times->events = events;
-	while (gt_inject_read_events(times->inject, take_event, times) && --rounds > 0)
-		;
+	do
+		more = gt_inject_read_events(times->inject, take_event, times);
+	while (more && --rounds > 0);
+	if (!more)
+		times->companion.complete = now;
+	if (times->calls)
+		gt_agent_calls_poll(times->calls, events, ended);
 	if (ended) {
-		note_coverage(times, events);
+		if (times->period)
+			note_coverage(times, events);
 		events->lost += lost + times->lost + times->malformed +
 				gt_inject_event_counts(times->inject).malformed;
 	}
@@ -400,6 +416,13 @@ static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
 const struct gt_companion *gt_gpu_times_companion(const struct gt_gpu_times *times)
 {
 	return &times->companion;
+}
+
+static void count_calls(const void *context, struct gt_counts *counts)
+{
+	const struct gt_gpu_times *times = context;
+
+	gt_agent_calls_count(times->calls, counts);
 }
 
 static int open_collector(struct gt_gpu_times *times, struct gt_diag *diag)
@@ -441,14 +464,20 @@ int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 				       : INTERVAL_MS,
 		.poll = poll_agents,
 	};
-	*ret_times = gt_take(times);
-	return 0;
+	if (options->via == GT_VIA_AGENT) {
+		error = gt_agent_calls_open(options, times->inject, &times->calls, diag);
+		times->companion.count = count_calls;
+	}
+	if (!error)
+		*ret_times = gt_take(times);
+	return error;
 }
 
 void gt_gpu_times_close(struct gt_gpu_times *times)
 {
 	if (!times)
 		return;
+	gt_agent_calls_close(times->calls);
 	if (times->owns_inject)
 		gt_inject_close(times->inject);
 	gt_hash_free_with(times->processes, free_process);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * --gpu-times: the times of a GPU's work, from the agent in the processes of the traced command
- * (agent/work.h). They come on clocks of contexts; here they are related to CLOCK_MONOTONIC.
+ * Events of the agent in the processes of the traced command. --gpu-times: the times of a GPU's
+ * work (agent/work.h); they come on clocks of contexts, and are related to CLOCK_MONOTONIC here.
+ * --via agent: calls of APIs (agent_calls.h).
  */
 #pragma once
 
@@ -20,8 +21,9 @@ struct gt_gpu_times;
 int gt_gpu_times_parse(const char *text, uint64_t *ret_period);
 
 /*
- * Open for options whose `gpu_times` is a valid period. A companion of them continues inside this
- * one; its collector has rings of GT_GPU_TIMES_RING. 0 or -Exxx. `options` must outlive the result.
+ * Open for options; `period` is that of `gpu_times`, 0: no work is timed. A companion of them
+ * continues inside this one; its collector has rings of GT_GPU_TIMES_RING. 0 or -Exxx. `options`
+ * must outlive the result.
  */
 int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 		      struct gt_gpu_times **ret_times, struct gt_diag *diag);

@@ -10,6 +10,8 @@
 #include "event/kinds.h"
 #include "names/machine.h"
 #include "probe/api/calls.h"
+#include "probe/load.h"
+#include "probe/source.h"
 
 #define SOON_MS 200 /* the command may end without a message this long after the tracing */
 
@@ -32,6 +34,67 @@ static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options
 	}
 	options->process_count = count;
 	return GT_EXIT_OK;
+}
+
+/* Whether the agent hooks the functions of a group. */
+static bool is_hooked(const char *group)
+{
+	static const char *const hooked[] = {"cuda", "cublas", "cudnn", "nccl"};
+
+	for (size_t i = 0; i < gt_countof(hooked); i++)
+		if (!strcmp(group, hooked[i]))
+			return true;
+	return false;
+}
+
+/* The option that the agent cannot apply to calls, with its value, or NULL. */
+static const char *find_kernel_option(const struct gt_trace_options *trace)
+{
+	gt_vec_each (name, &trace->sources.words) {
+		const struct gt_source *source = gt_source_find(*name);
+
+		if (source && source->group && !is_hooked(source->group))
+			return "-e opencl, hip, hiprtc and level-zero";
+	}
+	if (trace->path)
+		return "--path";
+	if (trace->names.words.count)
+		return "--comm";
+	if (trace->cgroups_traced.words.count)
+		return "--cgroup";
+	if (trace->users.words.count)
+		return "--uid";
+	if (trace->attach)
+		return "--attach";
+	if (trace->late == GT_LATE_HOLD)
+		return "--late-libs hold";
+	if (trace->stack == GT_STACK_DWARF)
+		return "--stack dwarf";
+	return trace->stack == GT_STACK_MIXED ? "--stack mixed" : NULL;
+}
+
+static int complete_via_agent(const struct gt_cli_command *self,
+			      const struct gt_trace_options *trace, char *const *command)
+{
+	const char *option = find_kernel_option(trace);
+
+	if (!command)
+		return gt_cli_usage_error(self, "--via agent needs a command: -- CMD: the agent "
+						"cannot enter a running process");
+	if (option)
+		return gt_cli_usage_error(self, "--via agent excludes %s: use --via kernel",
+					  option);
+	return GT_EXIT_OK;
+}
+
+/* The agent needs no privilege; it is taken where uprobes are not permitted. */
+static void choose_via(struct gt_trace_options *trace)
+{
+	struct gt_diag why = {0};
+	int error = trace->command && !find_kernel_option(trace) ? gt_load_check(&why) : 0;
+
+	trace->via = error == -EPERM || error == -EACCES ? GT_VIA_AGENT : GT_VIA_KERNEL;
+	trace->via_is_chosen = trace->via == GT_VIA_AGENT;
 }
 
 int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
@@ -65,12 +128,16 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 					  "invalid value '%s' for --gpu-times (one of: off, all, "
 					  "sampled=N)",
 					  trace->gpu_times);
+	if (trace->via == GT_VIA_AGENT && complete_via_agent(self, trace, command))
+		return GT_EXIT_USAGE;
 	if (trace->gpu_times_period && !command)
 		return gt_cli_usage_error(self, "--gpu-times needs a command: -- CMD: the agent "
 						"that times work cannot enter a running process");
 	trace->command = command;
 	if (!trace->from)
 		gt_trace_options_resolve(trace, callers);
+	if (trace->via == GT_VIA_AUTO && !trace->from)
+		choose_via(trace);
 	return parse_pids(self, trace);
 }
 
@@ -307,11 +374,15 @@ static int open_session(struct gt_trace_options *options, struct gt_gpu_times **
 {
 	int error = 0;
 
-	if (options->gpu_times_period)
+	options->sums = gt_trace_options_has_sums(options);
+	if (options->via_is_chosen)
+		gt_cli_error("no privilege for uprobes: the agent in the processes of the command "
+			     "records the calls (--via agent; root: --via kernel)");
+	if (options->gpu_times_period || options->via == GT_VIA_AGENT)
 		error = gt_gpu_times_open(options, options->gpu_times_period, ret_times, diag);
 	if (*ret_times)
 		options->companion = gt_gpu_times_companion(*ret_times);
-	if (error && options->gpu_times_default) {
+	if (error && options->gpu_times_default && options->via != GT_VIA_AGENT) {
 		gt_cli_error("the GPU's times are not recorded: %s", diag->text);
 		*diag = (struct gt_diag){0};
 		error = 0;

@@ -19,6 +19,13 @@ const char *const gt_attach_methods[] = {
 	[GT_ATTACH_PERF + 1] = NULL,
 };
 
+const char *const gt_via_methods[] = {
+	[GT_VIA_AUTO] = "auto",
+	[GT_VIA_KERNEL] = "kernel",
+	[GT_VIA_AGENT] = "agent",
+	[GT_VIA_AGENT + 1] = NULL,
+};
+
 const char *const gt_late_methods[] = {
 	[GT_LATE_AUTO] = "auto",
 	[GT_LATE_HOLD] = "hold",

@@ -87,6 +87,9 @@
 	OPTION(command, STRING, gpu_times, 0, "gpu-times", "WHICH", NULL, LIVE, \
 	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, or " \
 	       "sampled=N: every N-th (default: all in record, report and why, else off)") \
+	OPTION(command, CHOICE, via, 0, "via", "METHOD", gt_via_methods, LIVE, \
+	       "who sees calls of APIs: kernel (uprobes), agent (in the processes of CMD, without " \
+	       "privilege), or auto: kernel if permitted, else agent (default: auto)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: auto, multi (uprobe_multi) or perf") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
@@ -120,6 +123,7 @@ struct gt_trace_options {
 	char *const *command; /* a program and its arguments, ended by NULL; NULL: none */
 	pid_t *processes;     /* the numbers of `pids`; owned */
 	size_t process_count;
+	bool via_is_chosen; /* `via` was auto, and is the agent since uprobes are not permitted */
 	bool gpu_times_default;    /* time the work of a command unless --gpu-times is given */
 	uint64_t gpu_times_period; /* `gpu_times`: 0: off; every n-th operation is timed */
 	bool entries;              /* write entry events, for live text */
@@ -139,6 +143,13 @@ enum gt_stack_method {
 	GT_STACK_FRAME_POINTERS,
 	GT_STACK_DWARF, /* copy the stack, and unwind it by .eh_frame */
 	GT_STACK_MIXED, /* .eh_frame in the kernel, and frame pointers where it has no rule */
+};
+
+/* --via; resolved by gt_target_complete (cli/target.h). */
+enum gt_via_method {
+	GT_VIA_AUTO,
+	GT_VIA_KERNEL, /* uprobes */
+	GT_VIA_AGENT,  /* functions that are hooked in the processes of a command */
 };
 
 /* --attach */
@@ -161,16 +172,22 @@ enum gt_python_choice {
 	GT_PYTHON_OFF,
 };
 
-/* Choices of --python, --stack, --late-libs and --attach, ended by NULL. */
+/* Choices of --python, --stack, --late-libs, --attach and --via, ended by NULL. */
 extern const char *const gt_python_choices[];
 extern const char *const gt_stack_methods[];
 extern const char *const gt_late_methods[];
 extern const char *const gt_attach_methods[];
+extern const char *const gt_via_methods[];
 
 #define GT_DEFAULT_STACK_DEPTH 64
 
 /* Resolve `stack` and `stack_depth`: --stack auto records callers if `callers`. */
 void gt_trace_options_resolve(struct gt_trace_options *options, bool callers);
+/* Whether calls are counted by the BPF programs (`sums`); the agent records each. */
+static inline bool gt_trace_options_has_sums(const struct gt_trace_options *options)
+{
+	return options->sums && options->via != GT_VIA_AGENT;
+}
 /* The name of a given option that cannot be applied to a capture ("uid"), or NULL. */
 const char *gt_trace_options_live(const struct gt_trace_options *options);
 /* Free the lists and the processes. */

@@ -86,6 +86,13 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 void gt_inject_close(struct gt_inject *inject);
 GT_DEFINE_AUTO(inject, struct gt_inject, gt_inject_close)
 
+/*
+ * Set the table of the calls that the processes record (agent/call_table.h), which is copied.
+ * Before the command starts. 0 or -Exxx.
+ */
+int gt_inject_set_calls(struct gt_inject *inject, const void *table, size_t size,
+			struct gt_diag *diag);
+
 /* The value of the environment variable GT_AGENT_SOCKET. */
 const char *gt_inject_socket(const struct gt_inject *inject);
 

@@ -14,6 +14,7 @@
 #include "agent/message.h"
 #include "agent/ring_map.h"
 #include "base/clean.h"
+#include "base/file.h"
 #include "event/kinds.h"
 #include "run/inject_private.h"
 
@@ -36,6 +37,8 @@ struct event_ring {
 };
 
 struct gt_inject_events {
+	int table; /* of calls, a file; -1: none */
+	uint64_t table_size;
 	struct event_ring *rings;
 	uint32_t count, capacity;
 	int epoll;                             /* of the processes */
@@ -53,6 +56,7 @@ struct gt_inject_events *gt_inject_events_new(uint32_t capacity)
 	if (!events)
 		return NULL;
 	events->capacity = capacity;
+	events->table = -1;
 	events->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (events->epoll >= 0)
 		return events;
@@ -148,7 +152,39 @@ void gt_inject_events_free(struct gt_inject_events *events)
 		free_ring(events, ring);
 	}
 	close(events->epoll);
+	gt_cleanup_close(&events->table);
 	free(events);
+}
+
+/* ---- the table of calls ------------------------------------------------------------------ */
+
+int gt_inject_set_calls(struct gt_inject *inject, const void *table, size_t size,
+			struct gt_diag *diag)
+{
+	gt_autoclose int fd = memfd_create("gputap-calls", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error = fd < 0 ? -errno : gt_write_all(fd, table, size);
+
+	if (!error &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		error = -errno;
+	if (error)
+		return gt_diag(diag, error, "run", NULL, "cannot pass the calls to the agent: %s",
+			       strerror(-error));
+	inject->events->table = gt_take_fd(&fd);
+	inject->events->table_size = size;
+	return 0;
+}
+
+void gt_inject_events_send_table(struct gt_inject_events *events, int socket)
+{
+	struct gt_agent_reply reply = {
+		.magic = GT_AGENT_MAGIC,
+		.verdict = GT_AGENT_TABLE,
+		.size = events->table_size,
+	};
+
+	if (events->table >= 0)
+		gt_agent_send(socket, &reply, sizeof(reply), events->table, MSG_DONTWAIT);
 }
 
 /* ---- records --------------------------------------------------------------------------- */

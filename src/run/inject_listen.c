@@ -207,6 +207,10 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 					      connection->module.pid != (pid_t)request->process,
 					      connection->fd);
 		return false;
+	case GT_AGENT_CALLS:
+		if (inject->events)
+			gt_inject_events_send_table(inject->events, connection->fd);
+		return false;
 	case GT_AGENT_MAPS:
 		gt_inject_memory_send(inject, connection->fd);
 		return false;

@@ -133,6 +133,8 @@ void gt_inject_control_poll(struct gt_inject *inject);
 /* inject_events.c: rings of `capacity` bytes. NULL: errno says why. */
 struct gt_inject_events *gt_inject_events_new(uint32_t capacity);
 void gt_inject_events_free(struct gt_inject_events *events);
+/* Answer a request for the table of calls. */
+void gt_inject_events_send_table(struct gt_inject_events *events, int socket);
 /* Send a new ring to the agent of a process. is_foreign: it is in another pid namespace. */
 void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_foreign, int socket);
 

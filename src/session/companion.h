@@ -9,6 +9,7 @@
 
 #include "event/queue.h"
 #include "launch/environment.h"
+#include "probe/source.h"
 
 struct gt_inject;
 
@@ -31,4 +32,7 @@ struct gt_companion {
 	 * follows them. ended: the command has ended, and this is the last call. 0 or -Exxx.
 	 */
 	int (*poll)(void *context, struct gt_event_queue *events, bool ended, struct gt_diag *diag);
+	/* Add the counts of its calls so far; NULL: it has none. */
+	void (*count)(const void *context, struct gt_counts *counts);
+	uint64_t complete; /* with calls: all events up to this time were queued */
 };

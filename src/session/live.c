@@ -112,6 +112,12 @@ static void put_records(struct gt_live *live, uint64_t until)
 	live->records_put = 0;
 }
 
+/* Whether the companion records the calls, so that probes on them are not needed. */
+static bool is_via_agent(const struct gt_live *live)
+{
+	return live->options->via == GT_VIA_AGENT;
+}
+
 static void poll_companion(struct gt_live *live, bool ended)
 {
 	const struct gt_companion *companion = live->options->companion;
@@ -122,6 +128,9 @@ static void poll_companion(struct gt_live *live, bool ended)
 	/* The account has the losses of that queue. */
 	live->host.events->lost += live->records.lost;
 	live->records.lost = 0;
+	/* Calls are sorted in the pipeline. */
+	if (is_via_agent(live))
+		put_records(live, UINT64_MAX);
 }
 
 static int poll_interval(const struct gt_live *live)
@@ -158,13 +167,17 @@ static void take_record(void *opaque, void *data, size_t size)
 /* Returns whether more records wait. Events of the companion come after earlier calls. */
 static bool read_ring(struct gt_live *live)
 {
-	uint64_t complete = gt_event_reader_complete(live->reader);
+	uint64_t complete = live->reader ? gt_event_reader_complete(live->reader) : UINT64_MAX;
 	bool more;
 
 	gt_pipeline_drain(live->pipeline);
-	more = gt_event_reader_take(live->reader, take_record, live);
+	more = live->reader && gt_event_reader_take(live->reader, take_record, live);
 	if (!more)
 		put_records(live, complete);
+	if (is_via_agent(live) && live->options->companion->complete < complete)
+		complete = live->options->companion->complete;
+	if (is_via_agent(live) && !complete)
+		return more;
 	gt_pipeline_release(live->pipeline, more ? 0 : complete);
 	return more;
 }
@@ -242,7 +255,7 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 /* Whether files that the command maps later may get probes: held, they get them in time. */
 static bool wants_hold(const struct gt_trace_options *options)
 {
-	return options->late != GT_LATE_WATCH && !options->path &&
+	return options->late != GT_LATE_WATCH && !options->path && options->via != GT_VIA_AGENT &&
 	       gt_opened_groups(&options->sources);
 }
 
@@ -281,10 +294,35 @@ static int watch_targets(struct gt_live *live, struct gt_diag *diag)
 	return 0;
 }
 
+/* Whether a source traces calls of an API. */
+static bool is_of_api(const char *name)
+{
+	const struct gt_source *source = gt_source_find(name);
+
+	return source && source->group;
+}
+
+/* Whether BPF programs are needed: not where the agent records all that is asked for. */
+static bool needs_kernel(const struct gt_live *live)
+{
+	const struct gt_strings *sources = &live->options->sources;
+	struct gt_diag why = {0};
+
+	if (!is_via_agent(live))
+		return true;
+	gt_vec_each (name, &sources->words) {
+		if (strcmp(*name, GT_ALL_SOURCES) ? !is_of_api(*name) : !gt_load_check(&why))
+			return true;
+	}
+	return false;
+}
+
 static int open_source(struct gt_live *live, const char *name, struct gt_diag *diag)
 {
 	size_t index = live->sources.count;
-	int error = gt_opened_add(&live->sources, &live->host, name, diag);
+	int error = is_via_agent(live) && is_of_api(name)
+			    ? 0
+			    : gt_opened_add(&live->sources, &live->host, name, diag);
 	const struct gt_opened *opened;
 	int fd;
 
@@ -308,7 +346,8 @@ static int open_all_sources(struct gt_live *live)
 		struct gt_diag diag = {0};
 		int error;
 
-		if (sources[i]->on_request)
+		/* Without BPF programs there is no ring for them. */
+		if (sources[i]->on_request || (!live->reader && strcmp(sources[i]->name, "nvml")))
 			continue;
 		error = open_source(live, sources[i]->name, &diag);
 		if (error == -ENOMEM)
@@ -324,7 +363,7 @@ static int open_sources(struct gt_live *live, struct gt_diag *diag)
 {
 	const struct gt_strings *sources = &live->options->sources;
 	/* First the one that sees forks, so that no child of a target is missed. */
-	int error = open_source(live, "process", diag);
+	int error = live->reader ? open_source(live, "process", diag) : 0;
 
 	if (!error && live->options->process_count)
 		error = gt_processes_add_trees(live->processes_fd, live->options->processes,
@@ -349,6 +388,10 @@ static int prepare_condition(struct gt_live *live, struct gt_diag *diag)
 	if (error)
 		return error;
 	live->host.conditions = live->conditions;
+	if (is_via_agent(live)) {
+		gt_pipeline_filter(live->pipeline, live->when);
+		return 0;
+	}
 	if (!gt_when_kernel_part(live->when, live->conditions, &live->host.condition_count))
 		gt_pipeline_filter(live->pipeline, live->when);
 	return 0;
@@ -407,9 +450,11 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		error = start_command(live, diag);
 	if (!options->command)
 		live->target.loader = gt_loader_of_environment(environ);
-	if (!error)
+	if (!error && is_via_agent(live) && gt_pipeline_sort(live->pipeline))
+		error = gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	if (!error && needs_kernel(live))
 		error = make_maps(live, diag);
-	if (!error && options->command)
+	if (!error && options->command && live->reader)
 		error = gt_processes_add(live->processes_fd, live->command.child.pid);
 	if (!error)
 		error = open_sources(live, diag);
@@ -417,7 +462,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 		error = gt_signals_take(&live->signals, options->command, diag);
 	if (!error)
 		error = wait_for(live, live->signals.fd, WAIT_SIGNAL, 0, diag);
-	if (!error)
+	if (!error && live->reader)
 		error = gt_event_reader_start(live->reader, diag);
 	if (error)
 		return error;
@@ -479,8 +524,19 @@ static void take_wait(struct gt_live *live, const struct epoll_event *event)
 /* What `idle` shows are the events up to now. */
 static void call_idle(struct gt_live *live, int (*idle)(void *context), void *context)
 {
-	gt_event_reader_catch_up(live->reader, take_record, live);
+	if (live->reader)
+		gt_event_reader_catch_up(live->reader, take_record, live);
 	gt_pipeline_fail(live->pipeline, idle(context));
+}
+
+static struct gt_counts count_calls(const struct gt_live *live)
+{
+	const struct gt_companion *companion = live->options->companion;
+	struct gt_counts counts = gt_opened_count(&live->sources);
+
+	if (companion && companion->count)
+		companion->count(companion->context, &counts);
+	return counts;
 }
 
 static void emit_totals(struct gt_live *live)
@@ -489,7 +545,7 @@ static void emit_totals(struct gt_live *live)
 
 	gt_opened_collect(&live->sources);
 	gt_pipeline_drain(live->pipeline);
-	counts = gt_opened_count(&live->sources);
+	counts = count_calls(live);
 	gt_pipeline_account(live->pipeline, &counts);
 }
 
@@ -540,12 +596,13 @@ static void finish(struct gt_live *live)
 	gt_session_command_report(&live->command, live->host.events);
 	gt_opened_detach(&live->sources);
 	/* Before the notes of the sources about the whole session. */
-	gt_event_reader_finish(live->reader, take_record, live);
+	if (live->reader)
+		gt_event_reader_finish(live->reader, take_record, live);
 	gt_opened_collect(&live->sources);
 	gt_pipeline_drain(live->pipeline);
 	put_records(live, UINT64_MAX);
 	emit_clock(live);
-	counts = gt_opened_count(&live->sources);
+	counts = count_calls(live);
 	if (counts.untraced) {
 		gt_event_queue_note(
 			live->host.events,
@@ -590,7 +647,7 @@ void gt_live_collect(struct gt_live *live)
 
 void gt_live_account(const struct gt_live *live, struct gt_event_account *ret_account)
 {
-	const struct gt_counts counts = gt_opened_count(&live->sources);
+	const struct gt_counts counts = count_calls(live);
 
 	gt_pipeline_count(live->pipeline, &counts, ret_account);
 }

@@ -203,6 +203,17 @@ static bool is_attached(const struct gt_selection *selection, const struct gt_tr
 		is_watched(selection, function) || is_boundary(selection, file, row));
 }
 
+bool gt_selection_flags(const struct gt_selection *selection, unsigned row, uint64_t *ret_flags)
+{
+	const struct gt_api_function *function = gt_api_function(row);
+	const struct gt_traced_file file = {.library = function->library};
+
+	if (!is_attached(selection, &file, (int)row))
+		return false;
+	*ret_flags = cookie_flags(selection, &file, (int)row, function->name);
+	return true;
+}
+
 int gt_selection_find(const struct gt_selection *selection, const struct gt_traced_file *file,
 		      unsigned number, struct gt_elf *elf, gt_site_list *sites,
 		      struct gt_diag *diag)

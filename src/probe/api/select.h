@@ -28,6 +28,12 @@ int gt_selection_make(const struct gt_host *host, struct gt_selection *ret_selec
 void gt_selection_free(struct gt_selection *selection);
 
 /*
+ * The flags of the cookie of a function in the library of its API (GT_COOKIE_ONLY_OUTERMOST, …);
+ * ret_flags is unchanged if it is neither selected nor traced implicitly: false.
+ */
+bool gt_selection_flags(const struct gt_selection *selection, unsigned row, uint64_t *ret_flags);
+
+/*
  * Add the sites in a file of the selected functions and of those that are traced implicitly (for
  * the names of kernels, contexts and devices), sorted by offset, each with its cookie. `number` is
  * the file's. The names of the sites belong to `elf`.

@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "base/walk.h"
 #include "event/event.h"
 #include "probe/api/registers.bpf.h"
 #include "probe/api/shared.bpf.h"

@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "base/walk.h"
 #include "event/event.h"
 #include "probe/api/current.bpf.h"
 #include "probe/api/shared.bpf.h"

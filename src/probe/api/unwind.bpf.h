@@ -14,7 +14,7 @@
 
 #include "elf/unwind_row.h"
 #include "probe/api/unwind.h"
-#include "probe/api/walk.h"
+#include "base/walk.h"
 
 #define VM_EXEC 4
 #define PAGE_SHIFT 12

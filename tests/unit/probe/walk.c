@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Walking a stack by frame pointers, as the BPF program does at a function's entry. */
-#include "probe/api/walk.h"
+#include "base/walk.h"
 #include "tap.h"
 
 /* The stack of a process that is not there: STACK_BYTES from STACK_BASE on. */

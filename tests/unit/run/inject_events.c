@@ -255,7 +255,7 @@ static void break_ring(unsigned kind)
 {
 	const struct gt_agent_ring *ring = gt_agent_ring();
 	struct gt_event_gpu_work work = make_work(0, 0);
-	__u64 position;
+	__u64 position = 0;
 	struct gt_event *event;
 
 	if (!ring)

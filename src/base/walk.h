@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The callers of a function at its entry, by frame pointers. Shared by the BPF program and its
- * unit test: each defines the two functions that are declared here.
+ * The callers of a function at its entry, by frame pointers. Shared by the BPF program, the agent
+ * and the unit test: each defines the two functions that are declared here.
  *
  * User memory is read a window at a time, not a word: each access costs a hundred ns, however
  * short. Frames are {next frame, return address} on x86-64 and on aarch64. At a function's entry
@@ -31,6 +31,8 @@ struct gt_window {
 	__u64 bytes;                      /* readable ones */
 	__u64 words[2 * GT_WINDOW_WORDS]; /* half is used: the verifier adds both limits */
 };
+
+#define GT_WALK_SEED 0x9e3779b97f4a7c15ull /* the hash of no address */
 
 struct gt_walk {
 	__u64 count;
@@ -77,7 +79,7 @@ static inline __attribute__((always_inline)) struct gt_walk
 gt_walk_frames(struct gt_window *window, __u64 *addresses, __u32 room, __u32 depth,
 	       __u64 return_address, __u64 stack, __u64 frame, __u64 trampoline)
 {
-	struct gt_walk walk = {.hash = 0x9e3779b97f4a7c15ull};
+	struct gt_walk walk = {.hash = GT_WALK_SEED};
 	__u64 address = return_address;
 
 	gt_window_move(window, stack & ~7ull);

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "agent/calls/calls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/calls/slots.h"
+
+enum {
+	MAX_STRING = 2048,  /* recorded bytes of a string */
+	MAX_ARGUMENTS = 16, /* recorded arguments of a kernel */
+	READ_DIRECTLY = 64, /* bytes; larger structures may be shorter in older versions */
+	REGISTERS = 6,
+	/* What stubs.S saves: the registers, the frame pointer, the return address; then the stack.
+	 */
+	SAVED_FRAME = REGISTERS,
+	SAVED_RETURN,
+	SAVED_STACK,
+};
+
+const struct gt_agent_services *gt_call_services;
+
+/* Of the process. */
+static struct {
+	const struct gt_agent_call_table *table; /* NULL: calls are not recorded */
+	pthread_key_t ended;                     /* its destructor ends the calls of a thread */
+	bool has_key;
+	const struct gt_agent_ring *_Atomic ring;
+	atomic_bool has_no_ring;
+	atomic_bool is_named;  /* its `process` event was written */
+	atomic_uint libraries; /* bit n: the event of library n was written */
+} process;
+
+static __thread struct gt_call_thread *own_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- events ---------------------------------------------------------------------------- */
+
+static uint64_t read_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static const struct gt_agent_ring *ring_here(void)
+{
+	const struct gt_agent_ring *ring =
+		atomic_load_explicit(&process.ring, memory_order_acquire);
+
+	if (ring || atomic_load_explicit(&process.has_no_ring, memory_order_relaxed))
+		return ring;
+	ring = gt_call_services->wait_for_ring();
+	if (ring)
+		atomic_store(&process.ring, ring);
+	else
+		atomic_store(&process.has_no_ring, true);
+	return ring;
+}
+
+static void count(enum gt_agent_count what)
+{
+	const struct gt_agent_ring *ring = ring_here();
+
+	if (ring)
+		gt_agent_count(ring, what);
+}
+
+/* The ring counts what it has no room for; here it is counted by what was lost. */
+static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
+{
+	const struct gt_agent_ring *ring = ring_here();
+	__u64 position = 0;
+	struct gt_event *record = ring ? gt_agent_ring_try(ring, event->size, &position) : NULL;
+
+	if (!record) {
+		count(lost);
+		return false;
+	}
+	memcpy(record, event, event->size);
+	gt_agent_ring_commit(ring, position);
+	return true;
+}
+
+bool gt_call_put(const struct gt_event *event)
+{
+	return put_record(event, GT_AGENT_CALL_OTHERS_LOST);
+}
+
+bool gt_call_is_active(void)
+{
+	return process.table;
+}
+
+const struct gt_agent_call_row *gt_call_row(uint32_t row)
+{
+	return process.table && row < process.table->row_count ? &process.table->rows[row] : NULL;
+}
+
+void gt_call_count_unhooked(void)
+{
+	count(GT_AGENT_CALL_UNHOOKED);
+}
+
+void gt_call_report_library(uint32_t row, const void *function)
+{
+	const struct gt_agent_call_row *known = gt_call_row(row);
+	union {
+		struct gt_event_library event;
+		char bytes[sizeof(struct gt_event_library) + 4096 + sizeof(uint64_t)];
+	} room = {0};
+	Dl_info info, agent;
+	size_t length;
+
+	if (!known || !dladdr(function, &info) || !info.dli_fname ||
+	    (dladdr((void *)gt_call_services, &agent) && agent.dli_fbase == info.dli_fbase) ||
+	    atomic_fetch_or(&process.libraries, 1u << known->library) & 1u << known->library)
+		return;
+	length = strnlen(info.dli_fname, 4096);
+	memcpy(room.event.path, info.dli_fname, length);
+	room.event.head = (struct gt_event){
+		.time = read_clock(),
+		.thread = (uint32_t)syscall(SYS_gettid),
+		.kind = GT_EVENT_library,
+		.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull),
+		.device = GT_DEVICE_UNKNOWN,
+	};
+	room.event.number = known->library;
+	gt_call_put(&room.event.head);
+}
+
+/* The first call of a process: its name, which is that of its first thread. */
+static void report_process(const struct gt_call_thread *thread)
+{
+	union {
+		struct gt_event_process event;
+		char bytes[sizeof(struct gt_event_process) + 16];
+	} room = {0};
+	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd >= 0 ? read(fd, room.event.name, 16) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	if (size <= 0)
+		prctl(PR_GET_NAME, room.event.name);
+	else if (room.event.name[size - 1] == '\n')
+		room.event.name[size - 1] = '\0';
+	room.event.head = (struct gt_event){
+		.time = read_clock(),
+		.thread = thread->thread,
+		.kind = GT_EVENT_process,
+		.size = sizeof(room),
+		.device = GT_DEVICE_UNKNOWN,
+	};
+	room.event.parent = (uint32_t)getppid();
+	room.event.uid = getuid();
+	if (!gt_call_put(&room.event.head))
+		atomic_store(&process.is_named, false);
+}
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+static void reset_thread(struct gt_call_thread *thread)
+{
+	memset(thread, 0, offsetof(struct gt_call_thread, frames));
+	thread->process = (uint32_t)getpid();
+	thread->thread = (uint32_t)syscall(SYS_gettid);
+	thread->where.device = process.table->first_device;
+}
+
+__attribute__((noinline)) static struct gt_call_thread *make_thread(void)
+{
+	struct gt_call_thread *thread;
+	int error = errno;
+
+	thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	errno = error;
+	if (thread == MAP_FAILED)
+		return NULL;
+	reset_thread(thread);
+	own_thread = thread;
+	if (process.has_key)
+		pthread_setspecific(process.ended, thread);
+	return thread;
+}
+
+static void complete_entry_copies(struct gt_call_frame *frame, bool succeeded);
+
+/* End the innermost call without a result. */
+static void abandon_call(struct gt_call_thread *thread, uint64_t now)
+{
+	struct gt_call_frame *frame = &thread->frames[--thread->depth];
+
+	if (frame->is_uncounted)
+		return;
+	frame->call.duration = now - frame->call.head.time;
+	complete_entry_copies(frame, false);
+	frame->call.head.time = now;
+	frame->call.head.kind = GT_EVENT_call;
+	frame->call.state |= GT_CALL_UNFINISHED;
+	frame->call.head.size = (uint16_t)((GT_CALL_HEAD_WORDS + frame->words) * sizeof(uint64_t));
+	put_record(&frame->call.head, GT_AGENT_CALL_OTHERS_LOST);
+}
+
+/* Calls with frames below this stack pointer were abandoned, by longjmp or an exception. */
+static inline void abandon_below(struct gt_call_thread *thread, uint64_t stack, uint64_t now)
+{
+	while (thread->depth && thread->frames[thread->depth - 1].stack_pointer < stack)
+		abandon_call(thread, now);
+}
+
+static void end_thread(void *opaque)
+{
+	struct gt_call_thread *thread = own_thread;
+
+	/* A library that sets the value of a key that it has not created sets that of another one.
+	 */
+	if (!thread || opaque != thread)
+		return;
+	thread->busy = true;
+	abandon_below(thread, UINT64_MAX, read_clock());
+	own_thread = NULL;
+	munmap(thread, sizeof(*thread));
+}
+
+/* ---- arguments ------------------------------------------------------------------------- */
+
+static uint64_t *words_of(struct gt_call_frame *frame)
+{
+	return frame->record + GT_CALL_HEAD_WORDS;
+}
+
+/* Copy memory; what a successful call has read or written is there. */
+static bool copy_memory(void *to, uint64_t from, size_t size, bool is_there)
+{
+	if (is_there && size <= READ_DIRECTLY) {
+		memcpy(to, (const void *)(uintptr_t)from, size);
+		return true;
+	}
+	return gt_call_read(to, size, from) == size;
+}
+
+static void copy_all(struct gt_call_frame *frame, enum gt_plan_when when, bool is_there)
+{
+	const struct gt_plan *plan = frame->plan;
+	uint64_t *words = words_of(frame);
+
+	for (int i = 0; i < plan->copies; i++) {
+		const struct gt_plan_copy *copy = &plan->copy[i];
+		uint64_t from = words[copy->slot & (GT_PLAN_MAX_SLOTS - 1)];
+		size_t count = (copy->bytes + 7u) / 8;
+
+		if (copy->when != when || !from || frame->words + count > GT_CALL_WORDS)
+			continue;
+		words[frame->words + count - 1] = 0; /* the rest of the last word */
+		if (!copy_memory(&words[frame->words], from, copy->bytes, is_there))
+			continue;
+		frame->words = (uint16_t)(frame->words + count);
+		frame->call.copied |= (uint8_t)(1 << i);
+	}
+}
+
+/* Emit a string argument. It precedes the call, and has the time of its entry. */
+static void put_string(struct gt_call_frame *frame, uint8_t slot, bool is_there)
+{
+	union {
+		struct gt_event_string event;
+		char bytes[sizeof(struct gt_event_string) + MAX_STRING + sizeof(uint64_t)];
+	} room;
+	uint64_t from = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	char *text = room.event.text;
+	size_t size = MAX_STRING - 1, length;
+
+	if (is_there)
+		length = strnlen((const char *)(uintptr_t)from, size);
+	else
+		length = size = gt_call_read(text, size, from);
+	if (!from || (!is_there && !size))
+		return;
+	if (is_there)
+		memcpy(text, (const char *)(uintptr_t)from, length);
+	else
+		length = strnlen(text, size);
+	memset(text + length, 0, sizeof(uint64_t));
+	room.event.head = frame->call.head;
+	room.event.head.kind = GT_EVENT_string;
+	room.event.head.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull);
+	room.event.sequence = frame->call.sequence;
+	room.event.slot = slot;
+	room.event.truncated = length == MAX_STRING - 1;
+	room.event.function = frame->call.function;
+	gt_call_put(&room.event.head);
+}
+
+/*
+ * Emit the arguments of a kernel. The array has a pointer to each; their number and sizes are
+ * unknown here, so that nothing is read directly. A NULL pointer ends it.
+ */
+static void put_arguments(struct gt_call_frame *frame, uint8_t slot)
+{
+	union {
+		struct gt_event_arguments event;
+		uint64_t
+			words[sizeof(struct gt_event_arguments) / sizeof(uint64_t) + MAX_ARGUMENTS];
+	} room = {0};
+	uint64_t array = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	uint64_t *values = (uint64_t *)room.event.values;
+
+	for (int i = 0; i < MAX_ARGUMENTS; i++) {
+		uint64_t pointer = 0;
+
+		gt_call_read(&pointer, sizeof(pointer), array + (uint64_t)i * sizeof(pointer));
+		if (!pointer)
+			break;
+		if (gt_call_read(&values[i], sizeof(uint64_t), pointer) >= sizeof(uint32_t))
+			room.event.readable |= (uint16_t)(1 << i);
+	}
+	room.event.head = frame->call.head;
+	room.event.head.kind = GT_EVENT_arguments;
+	room.event.head.size = sizeof(room);
+	room.event.sequence = frame->call.sequence;
+	room.event.function = frame->call.function;
+	gt_call_put(&room.event.head);
+}
+
+/* The array may be gone when the call returns. */
+static void put_kernel_arguments(struct gt_call_frame *frame)
+{
+	const struct gt_plan *plan = frame->plan;
+
+	for (int i = 0; i < plan->copies; i++)
+		if (plan->copy[i].when == GT_COPY_ARGUMENTS)
+			put_arguments(frame, plan->copy[i].slot);
+}
+
+/* Emit strings, which do not fit into the record. A call that failed may have read nothing. */
+static void put_strings(struct gt_call_frame *frame, bool succeeded)
+{
+	const struct gt_plan *plan = frame->plan;
+
+	for (int i = 0; i < plan->copies; i++) {
+		if (plan->copy[i].when == GT_COPY_STRING && !(frame->call.copied & 1 << i)) {
+			put_string(frame, plan->copy[i].slot,
+				   succeeded && plan->result == GT_RESULT_ERROR);
+			frame->call.copied |= (uint8_t)(1 << i);
+		}
+	}
+}
+
+/* Copy what the call read: at its end, when it is known to be there, but for entry events. */
+static void complete_entry_copies(struct gt_call_frame *frame, bool succeeded)
+{
+	if (process.table->entries && !frame->is_uncounted)
+		return;
+	copy_all(frame, GT_COPY_AT_ENTRY, succeeded && frame->plan->result == GT_RESULT_ERROR);
+	if (frame->plan->apart && !(frame->flags & GT_AGENT_CALL_WATCHED))
+		put_strings(frame, succeeded);
+}
+
+/* ---- calls ----------------------------------------------------------------------------- */
+
+/* Whether driver calls inside such a call are its own. */
+static bool hides_calls(uint32_t flags)
+{
+	return flags & (GT_AGENT_CALL_WATCHED | GT_AGENT_CALL_BOUNDARY) ||
+	       !(flags & (GT_AGENT_CALL_IMPLICIT | GT_AGENT_CALL_LIBRARY));
+}
+
+/* Whether nothing is recorded of a call. */
+static bool is_boundary(const struct gt_call_frame *frame)
+{
+	return (frame->flags & GT_AGENT_CALL_UNCOUNTED) == GT_AGENT_CALL_BOUNDARY;
+}
+
+static struct gt_call_frame *push_frame(struct gt_call_thread *thread, uint32_t flags,
+					uint64_t stack, uint64_t now)
+{
+	const struct gt_call_frame *around =
+		thread->depth ? &thread->frames[thread->depth - 1] : NULL;
+	struct gt_call_frame *frame = &thread->frames[thread->depth];
+	uint16_t outer = around ? around->counted : 0, hiding = around ? around->hiding : 0;
+
+	frame->stack_pointer = stack;
+	frame->flags = flags;
+	frame->is_uncounted = flags & GT_AGENT_CALL_UNCOUNTED;
+	frame->counted = (uint16_t)(outer + !frame->is_uncounted);
+	frame->hiding = (uint16_t)(hiding + hides_calls(flags));
+	frame->call.head.time = now;
+	frame->call.depth = (uint8_t)outer;
+	frame->call.state = outer ? GT_CALL_NESTED : 0;
+	thread->depth++;
+	return frame;
+}
+
+static void begin_record(struct gt_call_thread *thread, struct gt_call_frame *frame,
+			 const struct gt_agent_call_row *row, const struct gt_call_slot *slot,
+			 const uint64_t *saved)
+{
+	struct gt_event_call *call = &frame->call;
+	const struct gt_plan *plan = &row->plan;
+	unsigned registers = plan->registers < REGISTERS ? plan->registers : REGISTERS;
+	uint64_t *words = words_of(frame);
+
+	frame->plan = plan;
+	call->head.process = thread->process;
+	call->head.thread = thread->thread;
+	call->head.kind = GT_EVENT_entry;
+	call->head.clock = GT_CLOCK_MONOTONIC;
+	gt_call_put_current(thread, call, row->flags & GT_AGENT_CALL_RUNTIME);
+	call->duration = call->result = call->stack = 0;
+	call->function = slot->row;
+	call->library = row->library;
+	if (slot->per_thread)
+		call->state |= GT_CALL_PER_THREAD;
+	call->copied = 0;
+	call->sequence = thread->sequence++;
+	for (unsigned i = 0; i < registers; i++)
+		words[i] = saved[i];
+	for (unsigned i = 0; i < plan->stack; i++)
+		words[registers + i] = saved[SAVED_STACK + i];
+	frame->words = (uint16_t)(registers + plan->stack);
+	call->slots = (uint8_t)frame->words;
+}
+
+static void put_entry(struct gt_call_frame *frame)
+{
+	copy_all(frame, GT_COPY_AT_ENTRY, false);
+	put_strings(frame, false);
+	frame->call.head.size = (uint16_t)((GT_CALL_HEAD_WORDS + frame->words) * sizeof(uint64_t));
+	put_record(&frame->call.head, GT_AGENT_CALL_ENTRIES_LOST);
+}
+
+/* Whether the innermost call has left by a jump to this function. */
+static bool is_jump(struct gt_call_thread *thread, const uint64_t *saved)
+{
+	if (!thread->depth || saved[SAVED_RETURN] != (uintptr_t)gt_call_returned)
+		return false;
+	if (!is_boundary(&thread->frames[thread->depth - 1]))
+		return true;
+	/* A function that is not traced jumps to one that is. */
+	thread->depth--;
+	return false;
+}
+
+/* Whether the call is recorded; it is counted. */
+static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot *slot,
+		       const struct gt_agent_call_row *row, const uint64_t *saved)
+{
+	uint64_t now = read_clock(), stack = (uintptr_t)&saved[SAVED_RETURN];
+	uint32_t flags = row->flags;
+	bool is_inside, is_outermost;
+	struct gt_call_frame *frame;
+
+	abandon_below(thread, stack + 1, now);
+	if (is_jump(thread, saved))
+		return false;
+	is_inside = thread->depth && thread->frames[thread->depth - 1].hiding;
+	if (flags & GT_AGENT_CALL_OUTERMOST && is_inside) {
+		if (!row->plan.effect && !(flags & GT_AGENT_CALL_IMPLICIT))
+			return false;
+		flags |= GT_AGENT_CALL_IMPLICIT;
+		flags &= ~(uint32_t)GT_AGENT_CALL_WATCHED;
+	}
+	if (!(flags & GT_AGENT_CALL_UNCOUNTED))
+		count(GT_AGENT_CALLS_MADE);
+	if (!atomic_load_explicit(&process.is_named, memory_order_relaxed) &&
+	    !atomic_exchange(&process.is_named, true))
+		report_process(thread);
+	if (thread->depth == GT_CALL_DEPTH) {
+		if (!(flags & GT_AGENT_CALL_UNCOUNTED))
+			count(GT_AGENT_CALLS_LOST);
+		return false;
+	}
+	is_outermost = !is_inside;
+	frame = push_frame(thread, flags, stack, now);
+	begin_record(thread, frame, row, slot, saved);
+	if (process.table->stack_depth && !frame->is_uncounted && is_outermost)
+		frame->call.stack = gt_call_take_stack(thread, frame, &saved[SAVED_FRAME],
+						       process.table->stack_depth);
+	if (process.table->kernel_arguments && !(flags & GT_AGENT_CALL_WATCHED))
+		put_kernel_arguments(frame);
+	if (process.table->entries && !frame->is_uncounted)
+		put_entry(frame);
+	return true;
+}
+
+/* Whether gt_call_end follows, and the words of arguments on the stack. Called by stubs.S. */
+struct gt_call_begun {
+	uint64_t is_recorded;
+	uint64_t stack_words;
+};
+
+__attribute__((visibility("hidden"))) struct gt_call_begun gt_call_begin(const uint64_t *saved,
+									 struct gt_call_slot *slot);
+
+struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *slot)
+{
+	uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	const struct gt_agent_call_row *row;
+	struct gt_call_thread *thread = own_thread;
+	int error = errno;
+	bool recorded;
+
+	if (state == GT_SLOT_UNRESOLVED) {
+		gt_call_resolve(slot, (const void *)saved[SAVED_RETURN]);
+		state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	}
+	if (state != GT_SLOT_TRACED || !ring_here())
+		return (struct gt_call_begun){0};
+	row = &process.table->rows[slot->row];
+	if (!thread)
+		thread = make_thread();
+	/* No memory, or in a signal handler, which must not change what it has interrupted. */
+	if (!thread || thread->busy) {
+		if (!(row->flags & GT_AGENT_CALL_UNCOUNTED)) {
+			count(GT_AGENT_CALLS_MADE);
+			count(GT_AGENT_CALLS_LOST);
+		}
+		return (struct gt_call_begun){0};
+	}
+	thread->busy = true;
+	recorded = begin_call(thread, slot, row, saved);
+	thread->busy = false;
+	errno = error;
+	return (struct gt_call_begun){recorded, row->plan.stack};
+}
+
+static bool has_failed(const struct gt_call_frame *frame)
+{
+	uint32_t result = (uint32_t)frame->call.result;
+
+	return frame->plan->result == GT_RESULT_ERROR && result && result != frame->plan->pending;
+}
+
+/* The innermost call has returned. */
+static void end_call(struct gt_call_thread *thread, struct gt_call_frame *frame, uint64_t now)
+{
+	const struct gt_plan *plan = frame->plan;
+	bool succeeded = !(uint32_t)frame->call.result, failed = has_failed(frame);
+
+	frame->call.duration = now - frame->call.head.time;
+	if (is_boundary(frame))
+		return;
+	if (frame->flags & GT_AGENT_CALL_WATCHED && failed) {
+		/* From here on it is a call that was made. */
+		count(GT_AGENT_CALLS_MADE);
+		frame->is_uncounted = false;
+	} else if (frame->flags & GT_AGENT_CALL_WATCHED &&
+		   !(frame->flags & GT_AGENT_CALL_IMPLICIT)) {
+		return;
+	}
+	/* The runtime creates its context when it first needs one: inside a call. */
+	if (!frame->call.context)
+		gt_call_put_current(thread, &frame->call, frame->flags & GT_AGENT_CALL_RUNTIME);
+	complete_entry_copies(frame, succeeded);
+	frame->call.head.kind = frame->is_uncounted ? GT_EVENT_implicit : GT_EVENT_call;
+	frame->call.head.time = now;
+	if (plan->effect && succeeded)
+		gt_call_apply_effect(thread, frame);
+	if (!frame->is_uncounted && process.table->failed_only && !failed) {
+		count(GT_AGENT_CALLS_FILTERED);
+		return;
+	}
+	if (plan->result != GT_RESULT_ERROR || succeeded)
+		copy_all(frame, GT_COPY_AT_SUCCESS, plan->result == GT_RESULT_ERROR);
+	if (frame->is_uncounted && plan->effect)
+		return;
+	frame->call.head.size = (uint16_t)((GT_CALL_HEAD_WORDS + frame->words) * sizeof(uint64_t));
+	put_record(&frame->call.head,
+		   frame->is_uncounted ? GT_AGENT_CALL_OTHERS_LOST : GT_AGENT_CALLS_LOST);
+}
+
+__attribute__((visibility("hidden"))) void gt_call_end(const void *stack, uint64_t result);
+
+void gt_call_end(const void *stack, uint64_t result)
+{
+	struct gt_call_thread *thread = own_thread;
+	int error = errno;
+	uint64_t now;
+
+	if (!thread || thread->busy || !process.table)
+		return;
+	now = read_clock();
+	thread->busy = true;
+	abandon_below(thread, (uintptr_t)stack, now);
+	if (thread->depth) {
+		struct gt_call_frame *frame = &thread->frames[thread->depth - 1];
+
+		if (frame->stack_pointer == (uintptr_t)stack) {
+			thread->depth--;
+			frame->call.result = result;
+			end_call(thread, frame, now);
+		}
+	}
+	thread->busy = false;
+	errno = error;
+}
+
+/* ---- the process ----------------------------------------------------------------------- */
+
+/* The child has a ring of its own, this thread alone, and none of the parent's calls. */
+static void reset_after_fork(void)
+{
+	gt_call_services->forked();
+	atomic_store(&process.ring, NULL);
+	atomic_store(&process.has_no_ring, false);
+	atomic_store(&process.is_named, false);
+	gt_call_slots_forked();
+	gt_call_current_forked();
+	gt_call_stacks_forked();
+	if (own_thread)
+		reset_thread(own_thread);
+}
+
+static bool is_valid(const struct gt_agent_call_table *table, size_t size)
+{
+	return size >= sizeof(*table) &&
+	       table->row_count <= (size - sizeof(*table)) / sizeof(table->rows[0]) &&
+	       table->stack_depth <= GT_CALL_CALLERS;
+}
+
+__attribute__((constructor)) static void open_calls(void)
+{
+	int error = errno;
+	const struct gt_agent_call_table *table;
+	size_t size = 0;
+
+	gt_call_services = gt_agent_services();
+	table = gt_call_services->request_calls(&size);
+	if (table && is_valid(table, size)) {
+		process.has_key = !pthread_key_create(&process.ended, end_thread);
+		pthread_atfork(NULL, NULL, reset_after_fork);
+		process.table = table;
+		gt_call_services->set_wrap(gt_call_wrap);
+	}
+	errno = error;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What libgputap-agent.so does for libgputap-calls.so, which hooks the functions of APIs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct gt_agent_ring;
+struct gt_agent_call_table;
+
+/* Replace a function that a program has looked up by its name; see gt_call_wrap. */
+typedef void *gt_agent_wrap_function(const char *symbol, void *function, bool is_base);
+
+struct gt_agent_services {
+	/* Not hooked. */
+	void *(*dlopen)(const char *path, int mode);
+	void *(*dlsym)(void *handle, const char *name);
+	/* As gt_agent_ring, but waits for another thread that asks for the ring. */
+	const struct gt_agent_ring *(*wait_for_ring)(void);
+	/* Ask for the table of calls, once, and map it. NULL: calls are not recorded. */
+	const struct gt_agent_call_table *(*request_calls)(size_t *ret_size);
+	/* In the child after fork. */
+	void (*forked)(void);
+	void (*set_wrap)(gt_agent_wrap_function *wrap);
+};
+
+__attribute__((visibility("default"))) const struct gt_agent_services *gt_agent_services(void);
+
+/* Inside the agent: `function`, or what stands for it where calls are traced. */
+void gt_agent_set_wrap(gt_agent_wrap_function *wrap);
+void *gt_agent_wrap(const char *symbol, void *function, bool is_base);
+void *gt_agent_real_dlsym(void *handle, const char *name);
+void *gt_agent_real_dlopen(const char *path, int mode);

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# --via agent: calls that the agent in the traced process records, held against those of uprobes.
+
+load helper
+
+setup() {
+	need_command jq
+	[ "$(uname -m)" = x86_64 ] || skip "the agent hooks calls on x86-64 only"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+programs=$build/tests/programs
+
+# calls_via METHOD OPTION… -- COMMAND…: its calls are in METHOD.json, a line each, by thread, without
+# times, ids and addresses that differ from run to run.
+calls_via() {
+	local via=$1
+	shift
+	gputap trace --via "$via" --gpu soft --json -o out.json "$@"
+	expect_status 0
+	jq -cS 'select(.schema == "gputap.call.1") | .tid as $tid | {$tid, call: del(.time, .duration, .pid,
+		.tid, .parent)}' out.json | jq -cs 'group_by(.tid)[][] | .call' |
+		sed -E 's/"0x[0-9a-f]+"/"address"/g; s/[0-9]{12,}/number/g; s/"ms":[0-9.e-]+/"ms":0/' >"$via.json"
+}
+
+# same_calls OPTION… -- COMMAND…
+same_calls() {
+	calls_via kernel "$@"
+	calls_via agent "$@"
+	[ -s kernel.json ] || fail "no calls"
+	diff kernel.json agent.json >differences || fail "$(head -n 6 differences)"
+}
+
+@test "calls, arguments, results and their order are those that uprobes see" {
+	need_probes
+	for program in contexts default-stream default-stream-per-thread launches; do
+		same_calls -f '*' -v -- "$programs/$program"
+	done
+	same_calls -f '*' -v -- "$examples/driver"
+	same_calls -- "$examples/finddriver"
+	for program in vectoradd streams failures newlaunch; do
+		need_file "$examples/$program" "example (no clang that makes PTX)"
+		same_calls -- "$examples/$program"
+	done
+}
+
+@test "callers by frame pointers are those that uprobes see" {
+	need_probes
+	same_calls --stack fp -- "$examples/driver"
+	same_calls --stack fp -- "$programs/launches"
+}
+
+@test "the agent records calls without privilege, which the default chooses" {
+	need_command setpriv
+	mkdir -m 777 nobody
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$build/gputap" trace --gpu soft --json -o nobody/out.json -- "$examples/driver"
+	grep -q 'Permission denied' <<<"$stderr" && skip "another user cannot read the build"
+	expect_status 0
+	expect_error_line "^gputap: no privilege for uprobes: the agent in the processes of the command records"
+	jq -es 'map(select(.name == "cuLaunchKernel" or .name == "cuMemAlloc_v2")) | length > 1' nobody/out.json
+}
+
+@test "calls of threads and of forked processes are complete" {
+	need_file "$programs/mix" "program (no clang that makes PTX)"
+	gputap trace --via agent --gpu soft --json -o out.json -- "$programs/mix" 100 4 2
+	expect_status 0
+	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+}
+
+@test "a program with a runtime of its own is reported as incomplete" {
+	need_file "$examples/vectoradd-static" "example (no clang that makes PTX)"
+	gputap trace --via agent --gpu soft -- "$examples/vectoradd-static"
+	expect_status 0
+	expect_error_line "vectoradd-static: its CUDA runtime is linked statically, so that the agent sees"
+	expect_error_line "^gputap: incomplete: "
+}
+
+@test "a command without calls is reported as not seen" {
+	gputap trace --via agent --gpu soft -- true
+	expect_status 0
+	expect_error_line "^gputap: the agent saw no call: the command made none, or could not load it"
+}
+
+@test "--via agent rejects what only the kernel can do" {
+	gputap trace --via agent -d 1
+	expect_status 2
+	expect_error_line '^gputap: --via agent needs a command: -- CMD'
+	gputap trace --via agent --comm x -- true
+	expect_status 2
+	expect_error_line '^gputap: --via agent excludes --comm: use --via kernel'
+}
+
+@test "the agent's libraries precede those that LD_PRELOAD names" {
+	LD_PRELOAD=libm.so.6 gputap trace --via agent --gpu soft -o out -- sh -c 'echo "$LD_PRELOAD"'
+	expect_status 0
+	expect_output_line 'libgputap-calls\.so:.*libgputap-agent\.so:.*libm\.so\.6$'
+}
