@@ -94,3 +94,20 @@ true' ] || fail "$output"
 	"$build/gputap" trace --from run.gtap --json >out.json
 	expect_chains
 }
+
+@test "why names the ioctl, the job and its fence below a call that took long" {
+	need_modules fakegpu
+	gputap trace --gpu nvidia -e cuda,syscall,drm,fence -o run.gtap -- "$launch" 2 2000
+	expect_status 0
+	"$build/gputap" trace --from run.gtap --json | jq -s '[.[] | select(.schema == "gputap.chain.1")]' >chains.json
+	# The last launch is in a call that waits for its job.
+	"$build/gputap" why --json 3 run.gtap >why.json
+	run -0 jq -c --slurpfile chains chains.json '[.operation.causes[].inside | select(.jobs > 0) |
+		. as $inside | $chains[0][] | select(.context == $inside.job.context and .seqno == $inside.job.seqno) |
+		($inside.syscall | startswith("ioctl")), .signaled - .queue == $inside.job.signaled,
+		.run - .queue == $inside.job.run] | length > 0 and all' why.json
+	[ "$output" = true ] || fail "$(cat why.json) $(cat chains.json)"
+	"$build/gputap" why 3 run.gtap >why.txt
+	grep -qE '^      ioctl .* took ' why.txt
+	grep -qE '^      job [0-9]+:[0-9]+ of ring render: queued, ran after .*, its fence signaled after ' why.txt
+}
