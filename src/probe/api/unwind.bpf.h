@@ -12,9 +12,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "base/walk.h"
 #include "elf/unwind_row.h"
 #include "probe/api/unwind.h"
-#include "base/walk.h"
 
 #define VM_EXEC 4
 #define PAGE_SHIFT 12
