@@ -541,6 +541,63 @@ static void add_counting_loop(struct writer *writer)
 	current_loops[--writer->loops] = NULL;
 }
 
+/* The first and the last pointer of a loop: r7 and r9, of a value or of the stack. */
+static void begin_pointers(struct writer *writer, unsigned step)
+{
+	bool stack = !below(3);
+	unsigned room = (stack ? 8 * LOOP_SLOTS : (unsigned)MAP_VALUE) / step;
+	unsigned mask = below(2) ? (2u << below(2)) - 1 : 0;
+
+	if (stack) {
+		move(writer, 7, 10);
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 7, LOOP_SLOT));
+	} else {
+		load_map(writer, 7, MAP_ONE, 0);
+	}
+	/* As long as the object, or just too long. */
+	room -= room > mask ? mask : room;
+	move(writer, 9, 7);
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 9, (int32_t)(room * step + !below(10))));
+	if (mask) {
+		load_input(writer, 4, mask);
+		emit(writer, insn_k(BPF_ALU64 | BPF_MUL | BPF_K, 4, (int32_t)step));
+		emit(writer, insn_x(BPF_ALU64 | BPF_ADD | BPF_X, 9, 4, 0));
+	}
+}
+
+/* A loop that ends at a pointer, so often that it must be widened. */
+static void add_pointer_loop(struct writer *writer)
+{
+	static const uint8_t tests[] = {BPF_JNE, BPF_JNE, BPF_JLT, BPF_JLT, BPF_JLE, BPF_JGT};
+	unsigned step = 1u << below(3), outer, inner, test = tests[below(6)], skip = 0;
+	bool down = below(2);
+	int past = below(10) ? 0 : 1;
+
+	set(writer, 8, 0);
+	outer = writer->count;
+	begin_pointers(writer, step);
+	if (below(2))
+		skip = jump(writer, insn_x(BPF_JMP | BPF_JEQ | BPF_X, 7, 9, 0));
+	inner = writer->count;
+	if (down)
+		emit(writer, insn_k(BPF_ALU64 | BPF_SUB, 9, (int32_t)step));
+	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_B, 0, down ? 9 : 7, (int)step - 1 + past));
+	if (!down)
+		emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 7, (int32_t)step));
+	emit(writer,
+	     below(2) || test == BPF_JNE
+		     ? insn_x(BPF_JMP | test | BPF_X, down ? 9 : 7, down ? 7 : 9, 0)
+		     : insn_x(BPF_JMP | swapped_test(test) | BPF_X, down ? 7 : 9, down ? 9 : 7, 0));
+	writer->insns[writer->count - 1].off = (int16_t)((int)inner - (int)writer->count);
+	if (skip)
+		land(writer, skip);
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 8, 1));
+	emit(writer, insn_k(BPF_JMP | BPF_JLT | BPF_K, 8, 3000));
+	writer->insns[writer->count - 1].off = (int16_t)((int)outer - (int)writer->count);
+	for (unsigned i = 7; i <= 9; i++)
+		set(writer, i, 0);
+}
+
 /* Write a program about loops, of at most RANDOM_MAX_INSNS slots. Returns how many. */
 static gt_unused unsigned make_loop_program(struct bpf_insn *insns)
 {
@@ -563,6 +620,8 @@ static gt_unused unsigned make_loop_program(struct bpf_insn *insns)
 	}
 	emit(&writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 6, LOOP_WALK));
 	emit(&writer, insn_x(BPF_STX | BPF_MEM | BPF_DW, 10, 6, LOOP_OTHER));
+	if (!below(16))
+		add_pointer_loop(&writer);
 	do
 		add_counting_loop(&writer);
 	while (!below(4) && writer.limit - writer.count > LOOP_SIZE);
