@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/gpu_times.h"
@@ -97,6 +98,13 @@ static void choose_via(struct gt_trace_options *trace)
 	trace->via_is_chosen = trace->via == GT_VIA_AGENT;
 }
 
+static bool has_capture_name(const char *path)
+{
+	const char *dot = path ? strrchr(path, '.') : NULL;
+
+	return dot && !strcmp(dot, ".gtap");
+}
+
 int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
 		       char *const *command, bool callers)
 {
@@ -106,6 +114,9 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 	if (trace->from && (command || trace->path))
 		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
 						"no path");
+	if (command && has_capture_name(*command) && access(*command, X_OK))
+		return gt_cli_usage_error(self, "%s is a capture, not a command: use --from %s",
+					  *command, *command);
 	if (trace->from && live)
 		return gt_cli_usage_error(self, "--%s cannot be applied to a capture (--from)",
 					  live);
@@ -148,9 +159,7 @@ void gt_target_free(struct gt_target_options *options)
 
 bool gt_target_makes_capture(const struct gt_target_options *options)
 {
-	const char *dot = options->output ? strrchr(options->output, '.') : NULL;
-
-	return dot && !strcmp(dot, ".gtap");
+	return has_capture_name(options->output);
 }
 
 struct running {

@@ -125,6 +125,14 @@ setup() {
 	[ ! -e "$BATS_TEST_TMPDIR/a.gtap" ]
 }
 
+@test "a capture in place of a command is recognized by its name" {
+	for command in trace leaks kernels; do
+		gputap $command there.gtap
+		expect_status 2
+		expect_error "gputap: there.gtap is a capture, not a command: use --from there.gtap (try 'gputap $command --help')"
+	done
+}
+
 @test "an unknown source is reported with the nearest one" {
 	need_probes
 	trace -e cuba -- true
