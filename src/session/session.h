@@ -18,8 +18,7 @@
 
 #define GT_DEFAULT_RING_SIZE (16u << 20)
 #define GT_DEFAULT_BUFFER_SIZE (256u << 20)
-#define GT_DEFAULT_COPY_RING_SIZE                                                                  \
-	(64u << 20) /* with --stack dwarf: stacks take kilobytes */
+#define GT_DEFAULT_COPY_RING_SIZE (64u << 20) /* with --stack dwarf: stacks take kilobytes */
 
 struct gt_session;
 

@@ -118,7 +118,9 @@ static void on_another_stack(void)
 }
 
 struct base {
-	virtual ~base() {}
+	virtual ~base()
+	{
+	}
 	virtual void call() = 0;
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Since Linux 6.13, x86 has "private stacks" of BPF programs: one per CPU and program, for functions
- * whose variables take 64 bytes or more (BPF_PRIV_STACK_MIN_SIZE; arm64 has them since 6.18). They
- * rely on the recursion check of tracing programs: a program that runs on a CPU is not entered again
- * there (bpf_enable_priv_stack() in kernel/bpf/verifier.c). Programs of uprobes have the type that
- * gets them, BPF_PROG_TYPE_KPROBE, but bpf_prog_run_array_uprobe() makes no such check, and only
- * disables migration: two threads on one CPU then overwrite each other's variables. A program with
- * a tail call in any of its functions gets none (check_max_stack_depth_subprog()).
+ * Since Linux 6.13, x86 has "private stacks" of BPF programs: one per CPU and program, for
+ * functions whose variables take 64 bytes or more (BPF_PRIV_STACK_MIN_SIZE). They rely on the
+ * recursion check of tracing programs: a program that runs on a CPU
+ * is not entered again there (bpf_enable_priv_stack() in kernel/bpf/verifier.c). Programs of
+ * uprobes have the type that gets them, BPF_PROG_TYPE_KPROBE, but bpf_prog_run_array_uprobe() makes
+ * no such check, and only disables migration: two threads on one CPU then overwrite each other's
+ * variables. A program with a tail call in any of its functions gets none
+ * (check_max_stack_depth_subprog()).
  */
 #pragma once
 

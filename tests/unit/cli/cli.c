@@ -236,7 +236,9 @@ static void check_option(const struct gt_cli_command *self, size_t index)
 	CHECK(option->letter != 'h' && strcmp(option->name, "help") != 0);
 	CHECK(length && option->help[length - 1] != '.');
 	CHECK_INT(option->argument == NULL, is_flag);
-	CHECK_INT(option->choices != NULL, option->kind == GT_OPTION_CHOICE);
+	CHECK(option->choices || option->kind != GT_OPTION_CHOICE);
+	CHECK(!option->choices || option->kind == GT_OPTION_CHOICE ||
+	      option->kind == GT_OPTION_STRING);
 	for (size_t i = 0; i < index; i++) {
 		const struct gt_option *other = &self->options[i];
 
