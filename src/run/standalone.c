@@ -109,6 +109,28 @@ uint64_t gt_standalone_pid_tgid(void)
 	return (uint64_t)getpid() << 32 | (uint32_t)gettid();
 }
 
+int gt_standalone_translate(struct gt_standalone_run *run, const struct gt_code_target *target,
+			    const struct gt_translate_options *options, struct gt_diag *diag)
+{
+	const struct gt_standalone_program *program = run->program;
+	struct gt_translate_job job = {
+		.program = program->program,
+		.facts = program->facts,
+		.name = "run",
+		.section = program->section,
+		.memory_size = program->memory_size,
+	};
+	struct gt_translation translation = {0};
+	int error = target->translate(options, program->object, &job, &translation, diag);
+
+	if (!error)
+		error = target->finish(options, &translation, &run->text, diag);
+	gt_translation_clear(&translation);
+	if (!error && run->text.failed)
+		error = gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	return error;
+}
+
 static int allocate_results(struct gt_standalone_run *run, struct gt_diag *diag)
 {
 	const struct gt_standalone_program *program = run->program;

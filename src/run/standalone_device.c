@@ -9,32 +9,6 @@
 
 #define PREFIX "gputap_"
 
-static int translate_program(struct gt_standalone_run *run, struct gt_diag *diag)
-{
-	const struct gt_standalone_program *program = run->program;
-	struct gt_translate_options options = {
-		.form = GT_FORM_KERNEL,
-		.sm = gt_device_info(run->device)->sm,
-		.prefix = PREFIX,
-	};
-	struct gt_translate_job job = {
-		.program = program->program,
-		.facts = program->facts,
-		.name = "run",
-		.section = program->section,
-		.memory_size = program->memory_size,
-	};
-	struct gt_translation translation = {0};
-	int error = gt_target_ptx.translate(&options, program->object, &job, &translation, diag);
-
-	if (!error)
-		error = gt_target_ptx.finish(&options, &translation, &run->text, diag);
-	gt_translation_clear(&translation);
-	if (!error && run->text.failed)
-		error = gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	return error;
-}
-
 static int allocate_memory(struct gt_standalone_run *run, struct gt_diag *diag)
 {
 	uint32_t size = run->program->memory_size;
@@ -52,10 +26,15 @@ static int allocate_memory(struct gt_standalone_run *run, struct gt_diag *diag)
 
 int gt_standalone_device_prepare(struct gt_standalone_run *run, struct gt_diag *diag)
 {
+	struct gt_translate_options options = {
+		.form = GT_FORM_KERNEL,
+		.sm = gt_device_info(run->device)->sm,
+		.prefix = PREFIX,
+	};
 	int error = gt_device_use(run->device, diag);
 
 	if (!error)
-		error = translate_program(run, diag);
+		error = gt_standalone_translate(run, &gt_target_ptx, &options, diag);
 	if (!error)
 		error = gt_module_load(run->device, gt_strbuf_string(&run->text), &run->module,
 				       &run->log, diag);

@@ -11,32 +11,6 @@
 
 #define PREFIX "gputap_"
 
-static int translate_program(struct gt_standalone_run *run, const struct gt_symbol_values *symbols,
-			     struct gt_diag *diag)
-{
-	const struct gt_standalone_program *program = run->program;
-	struct gt_translate_options options = {
-		.form = GT_FORM_KERNEL,
-		.prefix = PREFIX,
-		.symbols = symbols,
-		.for_spir = !gt_cl_device_info(run->cl_device)->takes_spirv,
-	};
-	struct gt_translate_job job = {
-		.program = program->program,
-		.facts = program->facts,
-		.name = "run",
-		.section = program->section,
-		.memory_size = program->memory_size,
-	};
-	struct gt_translation translation = {0};
-	int error = gt_target_spirv.translate(&options, program->object, &job, &translation, diag);
-
-	if (!error)
-		error = gt_target_spirv.finish(&options, &translation, &run->text, diag);
-	gt_translation_clear(&translation);
-	return error;
-}
-
 static int check_device(const struct gt_standalone_run *run, struct gt_diag *diag)
 {
 	const struct gt_cl_device_info *info = gt_cl_device_info(run->cl_device);
@@ -52,13 +26,19 @@ static int check_device(const struct gt_standalone_run *run, struct gt_diag *dia
 int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *diag)
 {
 	struct gt_symbol_values symbols = {.pid_tgid = gt_standalone_pid_tgid()};
+	struct gt_translate_options options = {
+		.form = GT_FORM_KERNEL,
+		.prefix = PREFIX,
+		.symbols = &symbols,
+		.for_spir = !gt_cl_device_info(run->cl_device)->takes_spirv,
+	};
 	gt_autofree uint64_t(*maps)[2] = NULL;
 	int error = check_device(run, diag);
 
 	if (!error)
 		error = gt_instance_symbols(run->instance, &symbols, &maps, diag);
 	if (!error)
-		error = translate_program(run, &symbols, diag);
+		error = gt_standalone_translate(run, &gt_target_spirv, &options, diag);
 	return error ? error
 		     : gt_cl_program_load(run->cl_device, run->text.data, run->text.length,
 					  &run->cl_program, &run->log, diag);

@@ -301,20 +301,15 @@ static enum gt_level level_of(const struct gt_spirvgen *gen)
 	return gen->job->section ? gen->job->section->level : GT_LEVEL_THREAD;
 }
 
-static uint32_t emit_64(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
-{
-	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 64), left, right);
-}
-
 static uint32_t emit_block_index(struct gt_spirvgen *gen)
 {
 	uint32_t index = gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupId, 2);
 
 	for (unsigned i = 2; i-- > 0;) {
-		index = emit_64(gen, SpvOpIMul, index,
-				gt_spirvgen_builtin(gen, SpvBuiltInNumWorkgroups, i));
-		index = emit_64(gen, SpvOpIAdd, index,
-				gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupId, i));
+		index = gt_spirvgen_binary(gen, SpvOpIMul, 64, index,
+					   gt_spirvgen_builtin(gen, SpvBuiltInNumWorkgroups, i));
+		index = gt_spirvgen_binary(gen, SpvOpIAdd, 64, index,
+					   gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupId, i));
 	}
 	return index;
 }
@@ -331,11 +326,13 @@ static uint32_t emit_result_index(struct gt_spirvgen *gen)
 	if (level_of(gen) == GT_LEVEL_WARP) {
 		uint32_t shift = gt_spirvgen_constant(gen, 64, 5);
 
-		each = emit_64(gen, SpvOpIAdd, each, gt_spirvgen_constant(gen, 64, 31));
-		each = emit_64(gen, SpvOpShiftRightLogical, each, shift);
-		index = emit_64(gen, SpvOpShiftRightLogical, index, shift);
+		each = gt_spirvgen_binary(gen, SpvOpIAdd, 64, each,
+					  gt_spirvgen_constant(gen, 64, 31));
+		each = gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 64, each, shift);
+		index = gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 64, index, shift);
 	}
-	return emit_64(gen, SpvOpIAdd, emit_64(gen, SpvOpIMul, block, each), index);
+	return gt_spirvgen_binary(gen, SpvOpIAdd, 64,
+				  gt_spirvgen_binary(gen, SpvOpIMul, 64, block, each), index);
 }
 
 static void emit_result_store(struct gt_spirvgen *gen)

@@ -88,6 +88,13 @@ static inline uint32_t gt_spirvgen_constant(struct gt_spirvgen *gen, unsigned bi
 	return gt_spirv_constant(gen->builder, bits, value);
 }
 
+/* An operation on two integers of `bits`. */
+static inline uint32_t gt_spirvgen_binary(struct gt_spirvgen *gen, unsigned opcode, unsigned bits,
+					  uint32_t left, uint32_t right)
+{
+	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, bits), left, right);
+}
+
 /* Begin a block; one that is open branches to it. */
 void gt_spirvgen_begin_block(struct gt_spirvgen *gen, uint32_t label);
 void gt_spirvgen_branch(struct gt_spirvgen *gen, uint32_t label);

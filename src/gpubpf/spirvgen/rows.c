@@ -38,12 +38,6 @@ static void write_result(struct gt_spirvgen *gen, uint32_t id, struct gt_spirvge
 	gt_spirvgen_write(gen, operand(gen, 0), id, type.bits, type.letter == 's');
 }
 
-static uint32_t emit_binary(struct gt_spirvgen *gen, unsigned opcode, unsigned bits, uint32_t left,
-			    uint32_t right)
-{
-	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, bits), left, right);
-}
-
 static uint32_t emit_test(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
 {
 	return gt_spirvgen_emit(gen, opcode, gt_spirv_type_bool(gen->builder), left, right);
@@ -69,7 +63,7 @@ static void lower_binary(struct gt_spirvgen *gen, const struct operation *operat
 {
 	uint32_t left = read_operand(gen, 1, type), right = read_operand(gen, 2, type);
 
-	write_result(gen, emit_binary(gen, operation->opcode, type.bits, left, right), type);
+	write_result(gen, gt_spirvgen_binary(gen, operation->opcode, type.bits, left, right), type);
 }
 
 static void lower_unary(struct gt_spirvgen *gen, const struct operation *operation,
@@ -105,12 +99,13 @@ static void lower_division(struct gt_spirvgen *gen, const struct operation *oper
 
 	/* Unsigned, right + 1 is at most 1 for the divisors -1 and 0. */
 	if (type.letter == 's') {
-		biased = emit_binary(gen, SpvOpIAdd, type.bits, right, one);
+		biased = gt_spirvgen_binary(gen, SpvOpIAdd, type.bits, right, one);
 		limit = one;
 	}
 	is_special = emit_test(gen, SpvOpULessThanEqual, biased, limit);
 	right = emit_select(gen, type.bits, is_special, one, right);
-	write_result(gen, emit_binary(gen, opcode_of(operation, type), type.bits, left, right),
+	write_result(gen,
+		     gt_spirvgen_binary(gen, opcode_of(operation, type), type.bits, left, right),
 		     type);
 }
 
@@ -122,7 +117,7 @@ static uint32_t emit_shift(struct gt_spirvgen *gen, const struct operation *oper
 			   struct gt_spirvgen_type type, uint32_t value, uint32_t amount)
 {
 	amount = gt_spirvgen_convert(gen, amount, 32, type.bits, false);
-	return emit_binary(gen, opcode_of(operation, type), type.bits, value, amount);
+	return gt_spirvgen_binary(gen, opcode_of(operation, type), type.bits, value, amount);
 }
 
 /* Shifts by the number of bits or more give 0, or the sign in each bit. */
@@ -135,7 +130,8 @@ static void lower_shift(struct gt_spirvgen *gen, const struct operation *operati
 	if (by.class >= GT_PTXGEN_REGISTER_CLASSES && by.id < type.bits) {
 		amount = gt_spirvgen_constant(gen, type.bits, by.id);
 		write_result(gen,
-			     emit_binary(gen, opcode_of(operation, type), type.bits, value, amount),
+			     gt_spirvgen_binary(gen, opcode_of(operation, type), type.bits, value,
+						amount),
 			     type);
 		return;
 	}
@@ -158,7 +154,7 @@ static uint32_t emit_wide_product(struct gt_spirvgen *gen, struct gt_spirvgen_ty
 	for (unsigned i = 0; i < 2; i++)
 		factors[i] = gt_spirvgen_convert(gen, read_operand(gen, i + 1, type), type.bits, 64,
 						 type.letter == 's');
-	return emit_binary(gen, SpvOpIMul, 64, factors[0], factors[1]);
+	return gt_spirvgen_binary(gen, SpvOpIMul, 64, factors[0], factors[1]);
 }
 
 static void lower_wide_product(struct gt_spirvgen *gen, const struct operation *operation,
@@ -173,19 +169,20 @@ static void lower_wide_sum(struct gt_spirvgen *gen, const struct operation *oper
 	uint32_t product = emit_wide_product(gen, type);
 	uint32_t addend = gt_spirvgen_read(gen, operand(gen, 3), 64);
 
-	gt_spirvgen_write(gen, operand(gen, 0), emit_binary(gen, SpvOpIAdd, 64, product, addend),
-			  64, false);
+	gt_spirvgen_write(gen, operand(gen, 0),
+			  gt_spirvgen_binary(gen, SpvOpIAdd, 64, product, addend), 64, false);
 }
 
 static void lower_product_sum(struct gt_spirvgen *gen, const struct operation *operation,
 			      struct gt_spirvgen_type type)
 {
-	uint32_t product = emit_binary(gen, SpvOpIMul, type.bits, read_operand(gen, 1, type),
-				       read_operand(gen, 2, type));
+	uint32_t product = gt_spirvgen_binary(gen, SpvOpIMul, type.bits, read_operand(gen, 1, type),
+					      read_operand(gen, 2, type));
 
-	write_result(gen,
-		     emit_binary(gen, SpvOpIAdd, type.bits, product, read_operand(gen, 3, type)),
-		     type);
+	write_result(
+		gen,
+		gt_spirvgen_binary(gen, SpvOpIAdd, type.bits, product, read_operand(gen, 3, type)),
+		type);
 }
 
 static uint32_t emit_leading_zeros(struct gt_spirvgen *gen, struct gt_spirvgen_type type)
@@ -203,9 +200,10 @@ static void lower_highest_bit(struct gt_spirvgen *gen, const struct operation *o
 {
 	uint32_t last = gt_spirvgen_constant(gen, 32, type.bits - 1);
 
-	gt_spirvgen_write(gen, operand(gen, 0),
-			  emit_binary(gen, SpvOpISub, 32, last, emit_leading_zeros(gen, type)), 32,
-			  false);
+	gt_spirvgen_write(
+		gen, operand(gen, 0),
+		gt_spirvgen_binary(gen, SpvOpISub, 32, last, emit_leading_zeros(gen, type)), 32,
+		false);
 }
 
 /* Population count of a word of any width, as 32 bits. */
@@ -229,13 +227,14 @@ static void lower_permutation(struct gt_spirvgen *gen, const struct operation *o
 
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned selected = operand(gen, 3).id >> 4 * i & 7;
-		uint32_t part = emit_binary(gen, SpvOpShiftRightLogical, 32, words[selected / 4],
-					    gt_spirvgen_constant(gen, 32, 8 * (selected % 4)));
+		uint32_t part =
+			gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 32, words[selected / 4],
+					   gt_spirvgen_constant(gen, 32, 8 * (selected % 4)));
 
-		part = emit_binary(gen, SpvOpBitwiseAnd, 32, part, mask);
-		part = emit_binary(gen, SpvOpShiftLeftLogical, 32, part,
-				   gt_spirvgen_constant(gen, 32, 8 * i));
-		result = emit_binary(gen, SpvOpBitwiseOr, 32, result, part);
+		part = gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, part, mask);
+		part = gt_spirvgen_binary(gen, SpvOpShiftLeftLogical, 32, part,
+					  gt_spirvgen_constant(gen, 32, 8 * i));
+		result = gt_spirvgen_binary(gen, SpvOpBitwiseOr, 32, result, part);
 	}
 	write_result(gen, result, type);
 }
@@ -254,15 +253,16 @@ static void lower_move(struct gt_spirvgen *gen, const struct operation *operatio
 				  gt_spirvgen_read_predicate(gen, operands[1].value), 1, false);
 	} else if (operands[0].form == GT_PTXGEN_PAIR_FIRST) {
 		wide = gt_spirvgen_read(gen, operands[2].value, 64);
-		high = emit_binary(gen, SpvOpShiftRightLogical, 64, wide, shift);
+		high = gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 64, wide, shift);
 		gt_spirvgen_write(gen, operands[0].value, wide, 64, false);
 		gt_spirvgen_write(gen, operands[1].value, high, 64, false);
 	} else if (operands[1].form == GT_PTXGEN_PAIR_FIRST) {
 		low = gt_spirvgen_read(gen, operands[1].value, 64);
 		high = gt_spirvgen_read(gen, operands[2].value, 64);
-		high = emit_binary(gen, SpvOpShiftLeftLogical, 64, high, shift);
+		high = gt_spirvgen_binary(gen, SpvOpShiftLeftLogical, 64, high, shift);
 		gt_spirvgen_write(gen, operands[0].value,
-				  emit_binary(gen, SpvOpBitwiseOr, 64, low, high), 64, false);
+				  gt_spirvgen_binary(gen, SpvOpBitwiseOr, 64, low, high), 64,
+				  false);
 	} else {
 		write_result(gen, read_operand(gen, 1, type), type);
 	}

@@ -28,20 +28,16 @@ uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned
 	return gt_spirvgen_emit(gen, SpvOpCompositeExtract, wide, whole, component);
 }
 
-static uint32_t emit_64(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
-{
-	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 64), left, right);
-}
-
 uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen)
 {
 	uint32_t index = gt_spirvgen_builtin(gen, SpvBuiltInLocalInvocationId, 2);
 
 	for (unsigned i = 2; i-- > 0;) {
-		index = emit_64(gen, SpvOpIMul, index,
-				gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
-		index = emit_64(gen, SpvOpIAdd, index,
-				gt_spirvgen_builtin(gen, SpvBuiltInLocalInvocationId, i));
+		index = gt_spirvgen_binary(gen, SpvOpIMul, 64, index,
+					   gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
+		index = gt_spirvgen_binary(
+			gen, SpvOpIAdd, 64, index,
+			gt_spirvgen_builtin(gen, SpvBuiltInLocalInvocationId, i));
 	}
 	return index;
 }
@@ -51,21 +47,17 @@ uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen)
 	uint32_t size = gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, 0);
 
 	for (unsigned i = 1; i < 3; i++)
-		size = emit_64(gen, SpvOpIMul, size,
-			       gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
+		size = gt_spirvgen_binary(gen, SpvOpIMul, 64, size,
+					  gt_spirvgen_builtin(gen, SpvBuiltInWorkgroupSize, i));
 	return size;
-}
-
-static uint32_t emit_32(struct gt_spirvgen *gen, unsigned opcode, uint32_t left, uint32_t right)
-{
-	return gt_spirvgen_emit(gen, opcode, gt_spirvgen_int(gen, 32), left, right);
 }
 
 static uint32_t emit_lane(struct gt_spirvgen *gen)
 {
 	uint32_t index = gt_spirvgen_convert(gen, gt_spirvgen_local_index(gen), 64, 32, false);
 
-	return emit_32(gen, SpvOpBitwiseAnd, index, gt_spirvgen_constant(gen, 32, 31));
+	return gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, index,
+				  gt_spirvgen_constant(gen, 32, 31));
 }
 
 /* (1 << bits) - 1 */
@@ -73,16 +65,18 @@ static uint32_t emit_low_bits(struct gt_spirvgen *gen, uint32_t bits)
 {
 	uint32_t one = gt_spirvgen_constant(gen, 32, 1);
 
-	return emit_32(gen, SpvOpISub, emit_32(gen, SpvOpShiftLeftLogical, one, bits), one);
+	return gt_spirvgen_binary(gen, SpvOpISub, 32,
+				  gt_spirvgen_binary(gen, SpvOpShiftLeftLogical, 32, one, bits),
+				  one);
 }
 
 /* The lanes of the warp that the work-group has: all but in its last warp. */
 static uint32_t emit_warp_mask(struct gt_spirvgen *gen)
 {
 	uint32_t index = gt_spirvgen_local_index(gen), size = gt_spirvgen_local_size(gen);
-	uint32_t first =
-		emit_64(gen, SpvOpBitwiseAnd, index, gt_spirvgen_constant(gen, 64, ~UINT64_C(31)));
-	uint32_t count = emit_64(gen, SpvOpISub, size, first), limit, some;
+	uint32_t first = gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 64, index,
+					    gt_spirvgen_constant(gen, 64, ~UINT64_C(31)));
+	uint32_t count = gt_spirvgen_binary(gen, SpvOpISub, 64, size, first), limit, some;
 
 	limit = gt_spirvgen_constant(gen, 64, 31);
 	some = gt_spirvgen_emit(gen, SpvOpULessThanEqual, gt_spirv_type_bool(gen->builder), count,
