@@ -4,6 +4,9 @@
  * pair of probes, with gputap counting it (`trace -c`), recording it (every event kept or counted),
  * and also writing the entry events of live text. The ratios are to the empty pair.
  *
+ * "agent": this program again, started by gputap with `--via agent`, which records the same calls
+ * in the process. Its time is held against the empty pair, too.
+ *
  * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
  * the process's memory at the return: "with_result". One round a run: bench/run takes the medians.
  */
@@ -14,6 +17,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +194,77 @@ static double recorded(const char *stack, void (*call)(void), long calls, uint64
 	return ns;
 }
 
+/* ---- recorded by the agent ---- */
+
+/* What the child calls, by name. */
+static const struct {
+	const char *name;
+	void (*call)(void);
+	const char *stack;
+} agent_cases[] = {
+	{"recorded", call_plain, "none"},
+	{"recorded_with_result", call_with_result, "none"},
+	{"launch", launch, "none"},
+	{"launch_with_stack_of_16", launch_deep, "fp"},
+};
+
+/* The child: make the calls and print the time of one. */
+static int run_child(size_t number, long calls)
+{
+	ns_per_call(agent_cases[number].call, calls / 10);
+	printf("%.2f\n", ns_per_call(agent_cases[number].call, calls));
+	return 0;
+}
+
+/* Run this program with the calls of a case under the agent. The time of a call in ns, or -1. */
+static double by_agent(size_t number, const char *self, long calls, uint64_t *lost)
+{
+	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap", command[1024];
+	int fd = mkstemps(capture, strlen(".gtap"));
+	double ns = -1;
+	FILE *output;
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "%s trace --via agent -f 'cuda?etDevice,cudaLaunchKernel' --stack %s -o %s -- "
+		 "%s --child %zu %ld 2>/dev/null",
+		 GPUTAP, agent_cases[number].stack, capture, self, number, calls);
+	output = popen(command, "r");
+	if (output && fscanf(output, "%lf", &ns) != 1)
+		ns = -1;
+	if (output)
+		pclose(output);
+	if (ns > 0 && !is_accounted(capture, (uint64_t)(calls + calls / 10), lost)) {
+		fprintf(stderr, "trace-cost: the agent's totals do not add up to %ld calls\n",
+			calls + calls / 10);
+		ns = -1;
+	}
+	unlink(capture);
+	return ns;
+}
+
+static int measure_agent(const char *self, long calls, double empty)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < gt_countof(agent_cases); i++) {
+		double ns = by_agent(i, self, calls, &lost);
+
+		if (ns <= 0)
+			return 1;
+		printf("agent.%s %.1f ns a call%s\n", agent_cases[i].name, ns,
+		       i ? "" : " (goal: 150)");
+		printf("agent.%s/empty_pair %.3f x%s\n", agent_cases[i].name, ns / empty,
+		       i ? "" : " (goal: 0.167)");
+	}
+	printf("agent.lost %" PRIu64 " calls\n", lost);
+	return 0;
+}
+
+/* ---- recorded by uprobes ---- */
+
 /* What is measured, in the order in which it is. */
 static const struct {
 	const char *name;
@@ -214,6 +289,9 @@ int main(int count, char **arguments)
 	gt_autofree char *path = NULL;
 	uint64_t offset, lost = 0;
 
+	if (count == 4 && !strcmp(arguments[1], "--child"))
+		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
+				 strtol(arguments[3], NULL, 10));
 	gt_load_set_verbose(false);
 	if (gt_load_check(NULL) || find_function(&path, &offset)) {
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");
@@ -237,5 +315,5 @@ int main(int count, char **arguments)
 		printf("trace.%s/empty_pair %.3f x%s\n", cases[i].name, ns / empty, cases[i].goal);
 	}
 	printf("trace.lost %" PRIu64 " calls\n", lost);
-	return 0;
+	return measure_agent(arguments[0], calls, empty);
 }

@@ -101,7 +101,7 @@ setup() {
 	need_command setpriv
 	chmod a+rwx .
 	observe setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
-		/proc/self/fd/9 trace --gpu nvidia -- touch ran 9<"$build/gputap"
+		/proc/self/fd/9 trace --via kernel --gpu nvidia -- touch ran 9<"$build/gputap"
 	expect_status 1
 	expect_output ""
 	expect_error "gputap: no privilege to load BPF programs: run as root (sudo), or give gputap CAP_BPF and CAP_PERFMON"
