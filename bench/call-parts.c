@@ -34,6 +34,7 @@ static int compare_ns(const void *left, const void *right)
 static double ns_per_round(struct call_parts_bpf *skeleton, const struct bpf_program *program,
 			   struct ring_buffer *ring)
 {
+	const size_t middle = REPEATS / 2;
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	static __u64 elapsed[REPEATS];
 
@@ -44,7 +45,7 @@ static double ns_per_round(struct call_parts_bpf *skeleton, const struct bpf_pro
 		ring_buffer__consume(ring);
 	}
 	qsort(elapsed, REPEATS, sizeof(*elapsed), compare_ns);
-	return (double)elapsed[REPEATS / 2] / PART_ROUNDS;
+	return (double)elapsed[middle] / PART_ROUNDS;
 }
 
 static int measure(struct call_parts_bpf *skeleton, struct ring_buffer *ring)

@@ -70,8 +70,9 @@ int main(void)
 	CHECK(clSetKernelArg(multiply, 5, TILE * TILE * sizeof(float), NULL));
 	CHECK(clEnqueueNDRangeKernel(queue, multiply, 2, NULL, global, local, 0, NULL, NULL));
 	values = map_matrix(queue, product, CL_MAP_READ);
-	for (int i = 0; i < SIZE * SIZE; i++)
-		wrong += values[i] != (float)(SIZE * (i / SIZE));
+	for (int row = 0; row < SIZE; row++)
+		for (int column = 0; column < SIZE; column++)
+			wrong += values[row * SIZE + column] != (float)(SIZE * row);
 	CHECK(clEnqueueUnmapMemObject(queue, product, (void *)values, 0, NULL, NULL));
 	CHECK(clFinish(queue));
 	printf("%d elements are wrong\n", wrong);

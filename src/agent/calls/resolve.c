@@ -71,12 +71,12 @@ static uint32_t hash_name(const char *name, size_t length)
 
 static void fill_names(void)
 {
-	for (uint16_t i = 0; i < SYMBOLS; i++) {
+	for (size_t i = 0; i < SYMBOLS; i++) {
 		uint32_t at = hash_name(symbols[i].name, strlen(symbols[i].name));
 
 		while (hooks.by_name[at % NAME_BUCKETS])
 			at++;
-		hooks.by_name[at % NAME_BUCKETS] = i + 1;
+		hooks.by_name[at % NAME_BUCKETS] = (uint16_t)(i + 1);
 	}
 	hooks.has_names = true;
 }

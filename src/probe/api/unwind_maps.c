@@ -23,22 +23,15 @@
 struct gt_unwind_maps {
 	struct gt_event_queue *notes;
 	struct gt_unwind_fds fds;
-	struct gt_unwind_row *rows; /* of the map; NULL: not mapped */
-	size_t limit, used;         /* rows */
-	__u32 file_count;           /* that have rows */
-	struct gt_hash *files;      /* struct gt_unwind_file -> any: those that were read */
+	size_t limit, used;    /* rows */
+	__u32 file_count;      /* that have rows */
+	struct gt_hash *files; /* struct gt_unwind_file -> any: those that were read */
 };
-
-static size_t rows_bytes(const struct gt_unwind_maps *maps)
-{
-	return maps->limit * sizeof(struct gt_unwind_row);
-}
 
 /* A table that takes too much of the memory is made smaller. */
 static int make_rows(struct gt_unwind_maps *maps, size_t limit)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	void *memory;
 
 	for (;; limit /= 4) {
 		maps->limit = limit;
@@ -46,16 +39,10 @@ static int make_rows(struct gt_unwind_maps *maps, size_t limit)
 			bpf_map_create(BPF_MAP_TYPE_ARRAY, "gputap_rows", sizeof(__u32),
 				       sizeof(struct gt_unwind_row), (__u32)limit, &options);
 		if (maps->fds.rows >= 0)
-			break;
+			return 0;
 		if (errno != ENOMEM || limit / 4 < MIN_ROWS)
 			return -errno;
 	}
-	memory =
-		mmap(NULL, rows_bytes(maps), PROT_READ | PROT_WRITE, MAP_SHARED, maps->fds.rows, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	maps->rows = memory;
-	return 0;
 }
 
 int gt_unwind_maps_open(struct gt_event_queue *notes, size_t limit,
@@ -93,8 +80,6 @@ void gt_unwind_maps_close(struct gt_unwind_maps *maps)
 {
 	if (!maps)
 		return;
-	if (maps->rows)
-		munmap(maps->rows, rows_bytes(maps));
 	if (maps->fds.rows >= 0)
 		close(maps->fds.rows);
 	if (maps->fds.files >= 0)
@@ -110,6 +95,27 @@ struct gt_unwind_fds gt_unwind_maps_fds(const struct gt_unwind_maps *maps)
 	return maps->fds;
 }
 
+/*
+ * Copy rows to the end of the table. Only their pages are mapped, while they are written: the
+ * kernel maps all pages of a map at once, and they count as memory of this process.
+ */
+static int write_rows(struct gt_unwind_maps *maps, const struct gt_unwind_rows *rows)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = rows->count * sizeof(*rows->items);
+	size_t at = maps->used * sizeof(*rows->items), begin = at & -page;
+	uint8_t *window;
+
+	if (!size)
+		return 0;
+	window = mmap(NULL, at + size - begin, PROT_READ | PROT_WRITE, MAP_SHARED, maps->fds.rows,
+		      (off_t)begin);
+	if (window == MAP_FAILED)
+		return -errno;
+	memcpy(window + (at - begin), rows->items, size);
+	munmap(window, at + size - begin);
+	return 0;
+}
+
 /* The rows are complete before the programs find them. */
 static int publish_rows(struct gt_unwind_maps *maps, const struct gt_unwind_file *file,
 			const struct gt_unwind_rows *rows)
@@ -122,7 +128,8 @@ static int publish_rows(struct gt_unwind_maps *maps, const struct gt_unwind_file
 
 	if (maps->file_count == GT_UNWIND_MAX_FILES)
 		return -E2BIG;
-	memcpy(maps->rows + maps->used, rows->items, rows->count * sizeof(*rows->items));
+	if (write_rows(maps, rows))
+		return -ENOMEM;
 	if (bpf_map_update_elem(maps->fds.files, file, &range, BPF_ANY))
 		return -E2BIG;
 	maps->used += rows->count;
