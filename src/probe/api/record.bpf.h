@@ -60,6 +60,7 @@ static __always_inline bool copy_memory(struct call_frame *frame, const struct g
 		for (__u32 i = 0; i < GT_PLAN_MAX_ARRAY; i++) {
 			__u64 word = at + (size + sizeof(__u64) - 1) / sizeof(__u64) + i;
 
+			barrier_var(word); /* the limit is that of the index, not of i */
 			if (word >= at + copy->bytes / sizeof(__u64) || word >= ROOM_WORDS)
 				break;
 			words[word] = 0;
