@@ -16,6 +16,7 @@
 #include "base/clean.h"
 #include "base/file.h"
 #include "event/kinds.h"
+#include "run/foreign_threads.h"
 #include "run/inject_private.h"
 
 enum {
@@ -30,10 +31,10 @@ struct event_ring {
 	uint64_t number;
 	uint64_t position; /* bytes that were read */
 	pid_t pid;
-	bool is_foreign; /* in another pid namespace: its threads are not known */
-	int pidfd;       /* -1: the end of the process is not seen */
-	bool ended;      /* nobody writes any more */
-	bool broken;     /* the process has destroyed it */
+	struct gt_foreign_threads *foreign; /* in another PID namespace; NULL: in gputap's */
+	int pidfd;                          /* -1: the end of the process is not seen */
+	bool ended;                         /* nobody writes any more */
+	bool broken;                        /* the process has destroyed it */
 };
 
 struct gt_inject_events {
@@ -112,6 +113,7 @@ static void free_ring(struct gt_inject_events *events, struct event_ring *ring)
 		close(ring->pidfd);
 	}
 	gt_agent_ring_unmap(&ring->ring);
+	gt_foreign_threads_free(ring->foreign);
 	free(ring);
 }
 
@@ -122,10 +124,10 @@ void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_f
 	end_earlier(events, pid);
 	if (ring) {
 		ring->pid = pid;
-		ring->is_foreign = is_foreign;
+		ring->foreign = is_foreign ? gt_foreign_threads_new(pid) : NULL;
 		ring->pidfd = -1;
 	}
-	if (!ring || !send_ring(events, ring, socket)) {
+	if (!ring || is_foreign != !!ring->foreign || !send_ring(events, ring, socket)) {
 		events->retired.rings_dropped++;
 		if (ring)
 			free_ring(events, ring);
@@ -261,6 +263,14 @@ static bool read_record(struct gt_inject_events *events, struct event_ring *ring
 	return true;
 }
 
+/* From the namespace of the process to gputap's. */
+static void translate_ids(struct gt_foreign_threads *foreign, struct gt_event *event)
+{
+	event->thread = gt_foreign_thread(foreign, event->thread);
+	if (event->kind == GT_EVENT_process)
+		((struct gt_event_process *)event)->parent = gt_foreign_parent(foreign);
+}
+
 /* Returns whether there may be more. */
 static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
 		      gt_inject_take_event *take, void *context)
@@ -271,12 +281,13 @@ static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
 		if (!read_record(events, ring))
 			return false;
 		event->process = (uint32_t)ring->pid;
-		if (ring->is_foreign)
-			event->thread = 0;
-		if (gt_event_check(event, event->size))
+		if (gt_event_check(event, event->size)) {
 			events->retired.malformed++;
-		else
-			take(context, ring->number, event);
+			continue;
+		}
+		if (ring->foreign)
+			translate_ids(ring->foreign, event);
+		take(context, ring->number, event);
 	}
 	return true;
 }

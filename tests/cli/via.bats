@@ -50,6 +50,16 @@ same_calls() {
 	same_calls --stack fp -- "$programs/launches"
 }
 
+@test "threads of a process in another PID namespace have the ids that gputap sees" {
+	need_probes
+	need_command unshare
+	unshare --pid --fork true || skip "there can be no other PID namespace"
+	same_calls -- unshare --pid --fork "$programs/contexts"
+	calls_via agent -- unshare --pid --fork "$programs/contexts"
+	jq -se 'map(select(.schema == "gputap.call.1")) | length > 0 and all(.pid > 1 and .tid == .pid and .parent > 1)' out.json ||
+		fail "$(head -n 2 out.json)"
+}
+
 @test "the agent records calls without privilege, which the default chooses" {
 	need_command setpriv
 	mkdir -m 777 nobody
