@@ -261,6 +261,7 @@ static void choose_report(const struct gt_analysis_command *row, struct analysis
 	analyse->how.top = given->top;
 	analyse->how.max_copies = given->max_copies;
 	analyse->how.gap = given->gap;
+	analyse->how.calls = given->calls.words.count ? &given->calls : NULL;
 	analyse->how.chains = given->chains;
 	analyse->how.captured = given->target.trace.from;
 	analyse->how.verbose = given->target.trace.verbose;

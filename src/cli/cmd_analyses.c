@@ -80,6 +80,9 @@ static const struct gt_option why_options[] = {
 	 GT_OPTION_FLAG, offsetof(struct gt_analyse_options, idle), NULL},
 	{0, "gap", "N", "explain only the Nth longest of them", GT_OPTION_COUNT,
 	 offsetof(struct gt_analyse_options, gap), NULL},
+	{0, "call", "FUNCTION,…",
+	 "explain the longest calls of these functions: names, or globs as 'cuMem*'",
+	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, calls), NULL},
 };
 
 static const char *const report_examples[] = {
@@ -94,6 +97,7 @@ static const char *const why_examples[] = {
 	"gputap why run.gtap                      # the longest idle times of the GPU",
 	"gputap why --gap 1 run.gtap              # only the longest",
 	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
+	"gputap why --call cudaMalloc run.gtap    # the longest calls of cudaMalloc",
 	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
 	"sudo gputap why -e all -- ./train         # … and ioctls, jobs, page faults, I/O, Xids",
 	NULL,
@@ -295,11 +299,12 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 				.usage = "[options] [N] [FILE | -- CMD ARGS]",
 				.run = gt_analyse_run,
 				.name = "why",
-				.summary = "Explain idle times of GPUs, or an operation",
+				.summary = "Explain idle times of GPUs, an operation or slow calls",
 				.description =
 					"Walks back from the operations that ended the longest "
 					"idle times of the GPU, or from operation N (as 'gputap "
-					"report' numbers them), and prints the chain of causes: "
+					"report' numbers them), or from the longest calls of a "
+					"function (--call), and prints the chain of causes: "
 					"the thread that submitted late and what it did, the "
 					"thread that woke it, a copy or wait that blocked, the "
 					"operation of a stream or event that had to end before. "

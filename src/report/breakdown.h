@@ -36,5 +36,7 @@ void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *ro
 		   const struct gt_idle_gap *gap);
 void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_names *names,
 		      const struct gt_process_breakdown *row, const struct gt_idle_gap *gap);
+/* What a call was, how long it took, and the operation that took most of it, if one did. */
+void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap);
 /* A sentence on why a gap or operation came to be. */
 void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap);

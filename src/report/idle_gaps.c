@@ -131,6 +131,18 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 	}
 }
 
+void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap)
+{
+	gt_strbuf_printf(text, "%s of thread %" PRIu32 " took ", gap->call, gap->thread);
+	gt_format_duration(text, gap->end - gap->start);
+	if (gap->failed)
+		gt_strbuf_puts(text, " and failed");
+	if (gap->headline.count && gap->headline.number) {
+		gt_strbuf_puts(text, ", mostly because ");
+		put_cause(text, &gap->headline);
+	}
+}
+
 void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap)
 {
 	gt_strbuf_puts(text, "GPU idle ");
@@ -356,12 +368,17 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	gt_put_operation_name(&text, gap->operation, gap->kernel);
+	if (gap->call)
+		gt_strbuf_puts(&text, gap->call);
+	else
+		gt_put_operation_name(&text, gap->operation, gap->kernel);
 	gt_json_object_begin(json, key);
 	gt_json_i64(json, "start", (int64_t)(gap->start - row->start));
 	gt_json_u64(json, "duration", gap->end - gap->start);
-	gt_json_u64(json, "operation", gap->next);
+	gt_report_json_known(json, "operation", gap->next, gap->next);
 	gt_json_string(json, "name", gt_strbuf_string(&text));
+	if (gap->call)
+		gt_json_bool(json, "failed", gap->failed);
 	gt_json_u64(json, "tid", gap->thread);
 	gt_json_object_begin(json, "spent");
 	for (unsigned i = 0; i < GT_SPENDINGS; i++)

@@ -331,6 +331,28 @@ static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 		gt_strbuf_printf(text, "C%s.\n", gt_strbuf_string(&gaps) + 1);
 }
 
+static bool saw_nothing(const struct gt_known_totals *totals)
+{
+	return !(totals->recorded | totals->lost | totals->unsampled | totals->evicted |
+		 totals->unattributed);
+}
+
+/* The sources without an event, in one line. */
+static void put_quiet_layers(struct gt_strbuf *text, const struct gt_known_totals *totals,
+			     size_t count)
+{
+	const char *before = "Complete: no events of ";
+
+	for (size_t i = 0; i < count; i++) {
+		if (!saw_nothing(&totals[i]))
+			continue;
+		gt_strbuf_printf(text, "%s%s", before, totals[i].source);
+		before = ", ";
+	}
+	if (*before == ',')
+		gt_strbuf_puts(text, ".\n");
+}
+
 static void put_layers(struct gt_strbuf *text, const struct gt_names *names)
 {
 	size_t count;
@@ -339,10 +361,13 @@ static void put_layers(struct gt_strbuf *text, const struct gt_names *names)
 	for (size_t i = 0; i < count; i++) {
 		bool complete = !totals[i].lost && !totals[i].evicted;
 
+		if (saw_nothing(&totals[i]))
+			continue;
 		gt_strbuf_puts(text, complete ? "Complete: " : "Incomplete: ");
 		gt_put_totals(text, &totals[i]);
 		gt_strbuf_puts(text, ".\n");
 	}
+	put_quiet_layers(text, totals, count);
 }
 
 /* What was counted up to the end; before, nobody knows what was lost. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The report "why": the causes of idle times of GPUs, or of one operation. */
+/* The report "why": the causes of idle times of GPUs, of one operation, or of calls. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -14,6 +14,7 @@ static int why_open(const struct gt_report_options *options, void **ret_state)
 	if (!breakdown)
 		return -ENOMEM;
 	gt_breakdown_explain(breakdown, options->operation);
+	gt_breakdown_explain_calls(breakdown, options->calls);
 	*ret_state = breakdown;
 	return 0;
 }
@@ -70,6 +71,38 @@ static void put_process_gaps(struct gt_strbuf *text, const struct gt_report_opti
 			put_gap(text, row, i);
 }
 
+static void put_process_calls(struct gt_strbuf *text, const struct gt_names *names,
+			      const struct gt_process_breakdown *row)
+{
+	if (!row->calls.count)
+		return;
+	gt_label_process(text, names, row->process);
+	gt_strbuf_printf(text, ": the longest of %" PRIu64 " calls\n", row->explained_calls);
+	for (size_t i = 0; i < row->calls.count; i++) {
+		const struct gt_idle_gap *call = &row->calls.items[i];
+
+		gt_strbuf_printf(text, "call %zu at T+", i + 1);
+		gt_format_duration(text, call->start - row->start);
+		gt_strbuf_puts(text, ": ");
+		gt_put_slow_call(text, call);
+		gt_strbuf_puts(text, ".\n");
+		gt_put_causes(text, row, call);
+	}
+}
+
+static void put_calls(struct gt_strbuf *text, const struct gt_names *names,
+		      const struct gt_process_breakdown *const *rows, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		put_process_calls(text, names, rows[i]);
+		any |= rows[i]->calls.count;
+	}
+	if (!any)
+		gt_strbuf_puts(text, "No call of these functions was seen.\n");
+}
+
 /* The process of the explained operation. */
 static const struct gt_process_breakdown *
 process_with(const struct gt_process_breakdown *const *rows, size_t count,
@@ -94,6 +127,10 @@ static int why_put_text(void *state, const struct gt_report_options *options,
 	gap = gt_breakdown_explained(state);
 	if (options->operation) {
 		put_explanation(text, options, process_with(rows, count, gap), gap);
+		return 0;
+	}
+	if (options->calls) {
+		put_calls(text, names, rows, count);
 		return 0;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -131,6 +168,11 @@ static int why_put_json(void *state, const struct gt_report_options *options,
 			if (!options->gap || k + 1 == options->gap)
 				gt_json_idle_gap(json, NULL, names, rows[i],
 						 &rows[i]->gaps.items[k]);
+		gt_json_array_end(json);
+		gt_json_u64(json, "explained_calls", rows[i]->explained_calls);
+		gt_json_array_begin(json, "calls");
+		for (size_t k = 0; k < rows[i]->calls.count; k++)
+			gt_json_idle_gap(json, NULL, names, rows[i], &rows[i]->calls.items[k]);
 		gt_json_array_end(json);
 		gt_json_object_end(json);
 	}

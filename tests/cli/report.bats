@@ -187,6 +187,23 @@ kinds_from_log() {
 		([.spent[]] | add) == .duration and (.causes | length) > 0)'
 }
 
+@test "why explains the longest calls of a function by what they waited for" {
+	record "$examples/streams" sync
+	gputap why --call 'cudaDevice*,cudaFree' --top 3 run.gtap
+	expect_status 0
+	expect_output_line '^[0-9]+ streams: the longest of 10 calls$'
+	expect_output_line '^call 3 at T\+.*: cuda(DeviceSynchronize|Free) of thread [0-9]+ took '
+	expect_no_output_line '^call 4 at '
+	gputap why --call cudaDeviceSynchronize --json run.gtap
+	expect_json '.[0].processes[0] | .explained_calls == 8 and (.calls | length) == 8 and
+		all(.calls[]; .name == "cudaDeviceSynchronize" and .operation == null and
+			([.spent[]] | add) == .duration and .spent.wait > 0 and (.spent.kernel > 0) ==
+			any(.causes[]; .spent == "kernel" and .name == "_Z5stepsPji")) and
+		([.calls[].duration] | . == (sort | reverse))'
+	gputap why --call cudaFoo run.gtap
+	expect_output_line '^No call of these functions was seen\.$'
+}
+
 # record_cause CAUSE: the same with threads' sleeps and system calls; $last is the last operation.
 record_cause() {
 	need_root

@@ -6,6 +6,7 @@
 
 #include "analysis/timeline/causes.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 #define MAX_COLLECTED (1u << 20) /* intervals, then a part of the session is attributed */
 
@@ -33,14 +34,15 @@ struct gt_breakdown {
 	uint64_t explain;
 	bool explained;
 	struct gt_idle_gap explanation;
+	const struct gt_strings *calls; /* globs; NULL: none are explained */
 	GT_VEC(const struct gt_process_breakdown *) rows;
 };
 
-static void free_gaps(struct gt_process_breakdown *row)
+static void free_gaps(struct gt_idle_gaps *gaps)
 {
-	gt_vec_each (gap, &row->gaps)
+	gt_vec_each (gap, gaps)
 		free(gap->causes);
-	gt_vec_free(&row->gaps);
+	gt_vec_free(gaps);
 }
 
 static void free_process(void *opaque)
@@ -57,7 +59,8 @@ static void free_process(void *opaque)
 		gt_histogram_free(&copy->runs);
 	gt_vec_each (wait, &row->waits_by_function)
 		gt_histogram_free(&wait->durations);
-	free_gaps(row);
+	free_gaps(&row->gaps);
+	free_gaps(&row->calls);
 	gt_vec_free(&row->busy);
 	gt_vec_free(&row->longest);
 	gt_vec_free(&row->kernels);
@@ -205,6 +208,11 @@ void gt_breakdown_free(struct gt_breakdown *breakdown)
 void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number)
 {
 	breakdown->explain = number;
+}
+
+void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs)
+{
+	breakdown->calls = globs;
 }
 
 const struct gt_idle_gap *gt_breakdown_explained(const struct gt_breakdown *breakdown)
@@ -403,35 +411,86 @@ static int keep_longest(struct gt_breakdown *breakdown, struct gt_process_breakd
 	return 0;
 }
 
+/* Where one of this length would be. */
+static size_t rank_of(const struct gt_idle_gaps *gaps, uint64_t length)
+{
+	size_t rank = gaps->count;
+
+	while (rank && gaps->items[rank - 1].end - gaps->items[rank - 1].start < length)
+		rank--;
+	return rank;
+}
+
+/* Insert one at its rank; of `top` the shortest is dropped. Takes the causes. 0 or -ENOMEM. */
+static int insert_gap(struct gt_idle_gaps *gaps, size_t rank, const struct gt_idle_gap *gap,
+		      size_t top)
+{
+	if (gaps->count == top)
+		free(gaps->items[--gaps->count].causes);
+	if (gt_vec_push(gaps, *gap)) {
+		free(gap->causes);
+		return -ENOMEM;
+	}
+	memmove(&gaps->items[rank + 1], &gaps->items[rank],
+		(gaps->count - 1 - rank) * sizeof(*gap));
+	gaps->items[rank] = *gap;
+	return 0;
+}
+
 static int keep_gap(struct gt_breakdown *breakdown, struct breakdown_process *process,
 		    const struct gt_path_operation *next)
 {
 	struct gt_process_breakdown *row = &process->row;
 	uint64_t length = next->start - process->covered;
-	size_t place = row->gaps.count;
+	size_t rank = rank_of(&row->gaps, length);
 	struct gt_idle_gap gap;
 	int error;
 
 	row->idle_gaps++;
 	row->gpu_idle += length;
-	while (place && row->gaps.items[place - 1].end - row->gaps.items[place - 1].start < length)
-		place--;
-	if (place >= breakdown->top)
+	if (rank >= breakdown->top)
 		return 0;
 	error = gt_causes_find(&process->path, next, process->covered, false, &gap);
 	if (error)
 		return error;
 	gap.process = row->process;
-	if (row->gaps.count == breakdown->top)
-		free(row->gaps.items[--row->gaps.count].causes);
-	if (gt_vec_push(&row->gaps, gap)) {
-		free(gap.causes);
-		return -ENOMEM;
-	}
-	memmove(&row->gaps.items[place + 1], &row->gaps.items[place],
-		(row->gaps.count - 1 - place) * sizeof(gap));
-	row->gaps.items[place] = gap;
-	return 0;
+	return insert_gap(&row->gaps, rank, &gap, breakdown->top);
+}
+
+static int keep_call(struct gt_breakdown *breakdown, struct breakdown_process *process,
+		     const struct gt_path_thread *thread, const struct gt_path_call *call)
+{
+	struct gt_process_breakdown *row = &process->row;
+	size_t rank = rank_of(&row->calls, call->end - call->start);
+	struct gt_idle_gap gap;
+	int error;
+
+	if (!gt_globs_select(breakdown->calls->words.items, breakdown->calls->words.count,
+			     call->name, false))
+		return 0;
+	row->explained_calls++;
+	if (rank >= breakdown->top)
+		return 0;
+	error = gt_causes_find_of_call(&process->path, thread, call, &gap);
+	if (error)
+		return error;
+	gap.process = row->process;
+	return insert_gap(&row->calls, rank, &gap, breakdown->top);
+}
+
+/* The calls of the part that is attributed. */
+static int keep_calls(struct gt_breakdown *breakdown, struct breakdown_process *process,
+		      uint64_t until)
+{
+	int error = 0;
+
+	if (!breakdown->calls)
+		return 0;
+	gt_vec_each (thread, &process->path.threads)
+		gt_vec_each (call, &(*thread)->calls)
+			if (!error && call->end > process->begun && call->end <= until)
+				error = keep_call(breakdown, process, *thread, call);
+	return error;
 }
 
 /* The times of all GPUs together; operations are sorted by their starts. */
@@ -582,6 +641,8 @@ static int count_all(struct gt_breakdown *breakdown, struct breakdown_process *p
 		error = explain_operation(breakdown, process);
 	if (!error)
 		error = count_operations(breakdown, process, settled);
+	if (!error)
+		error = keep_calls(breakdown, process, until);
 	return error ? error : count_waits(process, until);
 }
 

@@ -11,6 +11,7 @@
 
 #include "analysis/timeline/path.h"
 #include "base/histogram.h"
+#include "base/string_list.h"
 
 /* A segment of the path to an operation, with what is known about it. */
 struct gt_cause {
@@ -33,14 +34,19 @@ struct gt_cause {
 	char waker_name[16];
 };
 
-/* A time in which no GPU worked for a process, between two operations. */
+/*
+ * A time in which no GPU worked for a process, between two operations; or the time to an operation,
+ * or of a call, that is explained.
+ */
 struct gt_idle_gap {
 	uint32_t process;
 	uint64_t start, end;
-	uint64_t next; /* number of the operation that ended it */
+	const char *call; /* that took so long; NULL: it is no call */
+	bool failed;      /* the call */
+	uint64_t next;    /* number of the operation that ended it; 0: of a call */
 	enum gt_gpu_operation operation;
 	const char *kernel;           /* of that operation; NULL: none or not known */
-	uint32_t thread;              /* that submitted it */
+	uint32_t thread;              /* that submitted it, or called */
 	uint64_t spent[GT_SPENDINGS]; /* on the path to that operation, ns */
 	/*
 	 * The cause with the largest share of the gap: the segments of one kind and thread together
@@ -53,6 +59,12 @@ struct gt_idle_gap {
 	struct gt_cause *causes;
 	size_t cause_count;
 	uint64_t omitted; /* further segments */
+};
+
+/* Longest first. */
+struct gt_idle_gaps {
+	struct gt_idle_gap *items;
+	size_t count, capacity;
 };
 
 #define GT_MAX_CAUSES 32
@@ -104,7 +116,9 @@ struct gt_process_breakdown {
 	uint64_t contradicted, operations;
 	GT_VEC(struct gt_busy) busy;
 	GT_VEC(struct gt_path_operation) longest; /* longest first */
-	GT_VEC(struct gt_idle_gap) gaps;          /* longest first */
+	struct gt_idle_gaps gaps;                 /* of the GPUs */
+	struct gt_idle_gaps calls;                /* those that are explained … */
+	uint64_t explained_calls;                 /* … and how many there were */
 	GT_VEC(struct gt_kernel_times) kernels;   /* most time first */
 	GT_VEC(struct gt_copy_times) copies;
 	GT_VEC(struct gt_wait_times) waits_by_function;
@@ -119,6 +133,8 @@ GT_DEFINE_AUTO(breakdown, struct gt_breakdown, gt_breakdown_free)
 
 /* The operation whose causes are kept, by its number. */
 void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number);
+/* The functions whose longest calls are kept with their causes: globs, which must live on. */
+void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs);
 
 /* 0 or -ENOMEM. */
 int gt_breakdown_take(struct gt_breakdown *breakdown, const struct gt_names *names,

@@ -238,3 +238,23 @@ int gt_causes_find(const struct gt_path *path, const struct gt_path_operation *o
 		*ret_gap = gap;
 	return error;
 }
+
+int gt_causes_find_of_call(const struct gt_path *path, const struct gt_path_thread *thread,
+			   const struct gt_path_call *call, struct gt_idle_gap *ret_gap)
+{
+	struct gt_idle_gap gap = {
+		.start = call->start,
+		.end = call->end,
+		.call = call->name,
+		.failed = call->failed,
+		.thread = thread->thread,
+	};
+	struct causes_walk walk = {.path = path, .gap = &gap};
+	int error;
+
+	gt_path_walk_call(path, thread, call, take_segment, &walk);
+	error = explain_gap(&walk, false);
+	if (!error)
+		*ret_gap = gap;
+	return error;
+}

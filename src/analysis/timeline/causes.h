@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The causes of an idle gap or of an operation: the path to it, in a few rows. */
+/* The causes of an idle gap, an operation or a call: the path to it, in a few rows. */
 #pragma once
 
 #include "analysis/timeline/breakdown.h"
@@ -10,3 +10,6 @@
  */
 int gt_causes_find(const struct gt_path *path, const struct gt_path_operation *operation,
 		   uint64_t begin, bool from_end, struct gt_idle_gap *ret_gap);
+/* The same of a call's duration. */
+int gt_causes_find_of_call(const struct gt_path *path, const struct gt_path_thread *thread,
+			   const struct gt_path_call *call, struct gt_idle_gap *ret_gap);

@@ -571,3 +571,18 @@ void gt_path_walk_operation(const struct gt_path *path, uint64_t begin,
 
 	run_walk(&walk);
 }
+
+void gt_path_walk_call(const struct gt_path *path, const struct gt_path_thread *thread,
+		       const struct gt_path_call *call, gt_path_sink sink, void *context)
+{
+	struct path_walk walk = {
+		.path = path,
+		.begin = call->start,
+		.time = call->end,
+		.thread = thread,
+		.sink = sink,
+		.context = context,
+	};
+
+	run_walk(&walk);
+}

@@ -184,3 +184,6 @@ void gt_path_walk(const struct gt_path *path, uint64_t begin, uint64_t end, bool
 void gt_path_walk_operation(const struct gt_path *path, uint64_t begin,
 			    const struct gt_path_operation *operation, bool from_end,
 			    gt_path_sink sink, void *context);
+/* Walk back from the return of a call of a thread to its begin. */
+void gt_path_walk_call(const struct gt_path *path, const struct gt_path_thread *thread,
+		       const struct gt_path_call *call, gt_path_sink sink, void *context);
