@@ -14,6 +14,9 @@
 #include "probe/load.h"
 #include "probe/source.h"
 
+/* Without -v, the overhead is printed of runs this long, from this part of the time on. */
+#define MUCH_AFTER 1000000000ull
+#define MUCH 10
 #define SOON_MS 200 /* the command may end without a message this long after the tracing */
 
 static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options *options)
@@ -320,6 +323,25 @@ static void print_totals(const struct gt_names *names, const struct running *run
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
+/* With -v, or where probes took much of the time. */
+static void print_overhead(const struct gt_names *names, const struct running *running)
+{
+	const struct gt_event_overhead *overhead = gt_names_overhead(names);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	uint64_t cost;
+
+	if (!overhead)
+		return;
+	cost = overhead->run_time + overhead->trap_time;
+	if (!running->is_verbose &&
+	    (overhead->elapsed < MUCH_AFTER || cost < overhead->elapsed / MUCH))
+		return;
+	gt_put_overhead(&text, overhead);
+	if (!running->is_verbose)
+		gt_strbuf_puts(&text, "; --max-overhead limits that of the probes");
+	gt_cli_error("%s", gt_strbuf_string(&text));
+}
+
 /* The exit status without that of a command. As in a shell for a command that cannot be run. */
 static int exit_status(int error, const struct gt_diag *diag)
 {
@@ -350,6 +372,7 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, names, diag);
+	print_overhead(names, running);
 	if (!totals_were_printed(run, names))
 		print_totals(names, running);
 	return error || closed == -EPIPE ? error : closed;

@@ -76,6 +76,7 @@ enum gt_gap_reason {
 	GT_GAP_UNWATCHED,  /* files that are mapped later are not seen */
 	GT_GAP_UNTRACED,   /* children of traced processes are not traced: too many at a time */
 	GT_GAP_CORRUPT,    /* a part of the capture cannot be read; `library` has its bytes */
+	GT_GAP_REDUCED,    /* --max-overhead: traced a part of the time; `library`: the source */
 };
 
 /* struct gt_event_context.flags */

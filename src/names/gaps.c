@@ -14,6 +14,7 @@ static const char *const reasons[] = {
 	[GT_GAP_MAPPED] = "mapped",         [GT_GAP_RUNNING] = "running",
 	[GT_GAP_UNATTACHED] = "unattached", [GT_GAP_UNWATCHED] = "unwatched",
 	[GT_GAP_UNTRACED] = "untraced",     [GT_GAP_CORRUPT] = "corrupt",
+	[GT_GAP_REDUCED] = "reduced",
 };
 
 void gt_known_gaps_free(struct gt_known_gaps *gaps)
@@ -124,6 +125,11 @@ static void put_gap(struct gt_strbuf *text, const struct gt_names *names,
 		gt_strbuf_puts(text, "a corrupt part of the capture (");
 		gt_put_printable(text, gap->library);
 		gt_strbuf_puts(text, ")");
+		break;
+	case GT_GAP_REDUCED:
+		gt_strbuf_puts(text, "the times in which ");
+		gt_put_printable(text, gap->library);
+		gt_strbuf_puts(text, " were not traced (--max-overhead)");
 		break;
 	}
 }

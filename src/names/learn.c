@@ -315,6 +315,10 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return gt_known_gaps_take(&names->gaps, event);
 	case GT_EVENT_totals:
 		return gt_known_totals_take(&names->totals, event);
+	case GT_EVENT_overhead:
+		names->overhead = *(const struct gt_event_overhead *)event;
+		names->has_overhead = true;
+		return 0;
 	case GT_EVENT_machine:
 		return gt_machines_take(&names->machines, event);
 	case GT_EVENT_clock:

@@ -120,6 +120,13 @@ __u64 gt_names_start_time(const struct gt_names *names);
 /* The last account that passed, or NULL. */
 const struct gt_event_account *gt_names_account(const struct gt_names *names);
 
+/* What tracing cost, as it was measured last, or NULL. */
+const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names);
+/* Add "probes took 0.35 % of the time of a CPU: …". */
+void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead);
+/* Add the key "overhead": an object, or null. */
+void gt_json_overhead(struct gt_json *json, const struct gt_names *names);
+
 /* The machines on which the events were recorded: `machine` events, at most 256 of them. */
 const struct gt_event_machine *const *gt_names_machines(const struct gt_names *names,
 							size_t *ret_count);

@@ -115,8 +115,9 @@ struct gt_names {
 	struct gt_api_strings strings; /* finds those in `given` */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	bool has_wall, has_start, has_account;
+	bool has_wall, has_start, has_account, has_overhead;
 	struct gt_event_account account;
+	struct gt_event_overhead overhead;
 	struct gt_known_gaps gaps;
 	gt_known_totals_list totals;
 	gt_machine_list machines;

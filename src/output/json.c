@@ -267,6 +267,15 @@ static void put_totals(struct gt_json *json, const struct gt_event_totals *total
 	gt_json_u64(json, "unattributed", totals->unattributed);
 }
 
+static void put_overhead(struct gt_json *json, const struct gt_names *names,
+			 const struct gt_event *event)
+{
+	gt_json_string(json, "schema", "gputap.overhead.1");
+	gt_json_u64(json, "time", event->time);
+	put_clock(json, event->clock);
+	gt_json_overhead(json, names);
+}
+
 static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
 	const struct gt_layer_kind *layer = gt_layer_kind(event->kind);
@@ -300,6 +309,10 @@ static int json_event(void *opaque, const struct gt_names *names, const struct g
 	case GT_EVENT_record:
 		gt_json_object_begin(&json, NULL);
 		put_record(&json, (const void *)event);
+		break;
+	case GT_EVENT_overhead:
+		gt_json_object_begin(&json, NULL);
+		put_overhead(&json, names, event);
 		break;
 	case GT_EVENT_totals:
 		gt_json_object_begin(&json, NULL);

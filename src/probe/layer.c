@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "event/kinds.h"
+#include "probe/cost.h"
 #include "probe/kernel_symbol.h"
 #include "probe/layer_counts.h"
 #include "probe/load.h"
@@ -617,4 +618,11 @@ void gt_layer_count(void *opaque, struct gt_counts *counts)
 	const struct gt_layer_counts sums = sum_counts(opaque);
 
 	counts->others_lost += sums.lost + sums.names_lost;
+}
+
+void gt_layer_cost(void *opaque, struct gt_probe_cost *cost)
+{
+	const struct gt_layer_state *state = opaque;
+
+	gt_probe_cost_add(state->object, cost);
 }

@@ -96,6 +96,7 @@ void gt_layer_poll(void *state);
 void gt_layer_detach(void *state);
 void gt_layer_collect(void *state);
 void gt_layer_count(void *state, struct gt_counts *counts);
+void gt_layer_cost(void *state, struct gt_probe_cost *cost);
 void gt_layer_close(void *state);
 
 /*
@@ -125,6 +126,7 @@ void gt_layer_close(void *state);
 		.detach = gt_layer_detach,                                                         \
 		.collect = gt_layer_collect,                                                       \
 		.count = gt_layer_count,                                                           \
+		.cost = gt_layer_cost,                                                             \
 		.close = gt_layer_close,                                                           \
 		__VA_ARGS__                                                                        \
 	}

@@ -19,6 +19,7 @@
 #include "probe/options.h"
 
 struct gt_condition;
+struct gt_probe_cost;
 struct gt_target;
 struct gt_hold;
 struct gt_layer;
@@ -85,10 +86,17 @@ struct gt_source {
 	void (*poll)(void *state);
 	/* Detach the probes; then no more records are written, and the counts are final. */
 	void (*detach)(void *state);
+	/*
+	 * Detach the probes for a while, or attach them again; NULL: that would give wrong data,
+	 * as of events that are paired. What happens meanwhile is not counted.
+	 */
+	void (*pause)(void *state, bool is_paused);
 	/* Emit events that hold totals so far, such as `sums`. At any time; may be NULL. */
 	void (*collect)(void *state);
 	/* Add the counts so far. May be called at any time. */
 	void (*count)(void *state, struct gt_counts *counts);
+	/* Add what its probes cost so far; may be NULL: nothing. */
+	void (*cost)(void *state, struct gt_probe_cost *cost);
 	void (*close)(void *state);
 };
 

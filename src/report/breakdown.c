@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "elf/symbolize.h"
 #include "names/machine.h"
-#include "probe/cost.h"
 
 uint64_t gt_breakdown_own_cpu(void)
 {
@@ -29,8 +28,6 @@ static void breakdown_close(void *opaque)
 
 	gt_breakdown_free(state->breakdown);
 	gt_findings_free(state->findings);
-	if (state->cost >= 0)
-		close(state->cost);
 	free(state);
 }
 
@@ -43,7 +40,6 @@ static int breakdown_open(const struct gt_report_options *options, void **ret_st
 	state->breakdown = gt_breakdown_new(options->top ? options->top : GT_BREAKDOWN_TOP);
 	state->findings = gt_findings_new();
 	state->cpu_start = gt_breakdown_own_cpu();
-	state->cost = options->captured ? -1 : gt_probe_cost_start();
 	if (!state->breakdown || !state->findings) {
 		breakdown_close(state);
 		return -ENOMEM;
@@ -353,25 +349,7 @@ static int put_findings(struct gt_strbuf *text, struct gt_findings *findings,
 	return error;
 }
 
-static void put_probes(struct gt_strbuf *text, const struct gt_breakdown_report *state)
-{
-	uint64_t runs, ns;
-
-	if (state->cost < 0)
-		return;
-	gt_probe_cost(&runs, &ns);
-	gt_strbuf_printf(text, "Probes: %" PRIu64 " runs took ", runs);
-	gt_format_duration(text, ns);
-	gt_strbuf_puts(text, " of the program's CPU time, without the traps that lead to them");
-	if (runs) {
-		gt_strbuf_puts(text, "; ");
-		gt_format_duration(text, ns / runs);
-		gt_strbuf_puts(text, " a run");
-	}
-	gt_strbuf_puts(text, ".\n");
-}
-
-/* How the times of operations are known, and what tracing cost. */
+/* How the times of operations are known, and what reading the events cost. */
 static void put_account(struct gt_strbuf *text, const struct gt_breakdown_report *state,
 			const struct gt_report_options *options)
 {
@@ -402,7 +380,6 @@ static void put_account(struct gt_strbuf *text, const struct gt_breakdown_report
 		gt_strbuf_puts(text, " an event");
 	}
 	gt_strbuf_puts(text, ".\n");
-	put_probes(text, state);
 }
 
 static void put_machines(struct gt_strbuf *text, const struct gt_names *names)

@@ -14,7 +14,6 @@ struct gt_breakdown_report {
 	struct gt_findings *findings;
 	uint64_t events;
 	uint64_t cpu_start; /* of gputap, ns */
-	int cost;           /* of gt_probe_cost_start */
 };
 
 extern const struct gt_report gt_report_breakdown;

@@ -2,7 +2,6 @@
 /* The object of the report "report"; docs/analyses.md has its keys. */
 #include "analysis/timeline/advice.h"
 #include "names/machine.h"
-#include "probe/cost.h"
 #include "report/breakdown.h"
 
 static void json_path(struct gt_json *json, const struct gt_process_breakdown *row)
@@ -190,7 +189,6 @@ static void json_findings(struct gt_json *json, const struct gt_finding *rows, s
 static void json_account(struct gt_json *json, const struct gt_breakdown_report *state)
 {
 	const struct gt_timeline_totals *totals = gt_breakdown_totals(state->breakdown);
-	uint64_t runs = 0, ns = 0;
 
 	gt_json_object_begin(json, "times");
 	for (unsigned i = 0; i < GT_TIMES_BASES; i++)
@@ -198,13 +196,9 @@ static void json_account(struct gt_json *json, const struct gt_breakdown_report 
 	gt_json_u64(json, "unmatched", totals->unmatched);
 	gt_json_u64(json, "evicted", totals->evicted);
 	gt_json_object_end(json);
-	gt_json_object_begin(json, "overhead");
+	gt_json_object_begin(json, "reading");
 	gt_json_u64(json, "events", state->events);
 	gt_json_u64(json, "cpu", gt_breakdown_own_cpu() - state->cpu_start);
-	if (state->cost >= 0)
-		gt_probe_cost(&runs, &ns);
-	gt_report_json_known(json, "probe_runs", state->cost >= 0, runs);
-	gt_report_json_known(json, "probe_time", state->cost >= 0, ns);
 	gt_json_object_end(json);
 }
 

@@ -411,6 +411,17 @@ static void put_losses(struct gt_strbuf *text, const struct gt_names *names, boo
 	put_gaps(text, names);
 }
 
+static void put_overhead(struct gt_strbuf *text, const struct gt_names *names, bool final)
+{
+	const struct gt_event_overhead *overhead = final ? gt_names_overhead(names) : NULL;
+
+	if (!overhead)
+		return;
+	gt_strbuf_puts(text, "Overhead: ");
+	gt_put_overhead(text, overhead);
+	gt_strbuf_puts(text, ".\n");
+}
+
 static void json_losses(struct gt_json *json, const struct gt_names *names, bool final)
 {
 	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
@@ -446,6 +457,10 @@ static int put_json(const struct gt_report *report, void *state,
 	gt_json_string(&json, "by", gt_by_name(options->by));
 	error = report->put_json(state, options, names, format->now, &json);
 	json_losses(&json, names, format->final);
+	if (format->final)
+		gt_json_overhead(&json, names);
+	else
+		gt_json_null(&json, "overhead");
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 	return error;
@@ -465,6 +480,7 @@ static int put_text(const struct gt_report *report, void *state,
 		gt_strbuf_puts(text, "At the end:\n");
 	error = report->put_text(state, options, names, format->now, text);
 	put_losses(text, names, format->final);
+	put_overhead(text, names, format->final);
 	if (!format->final)
 		gt_strbuf_putc(text, '\n');
 	return error;

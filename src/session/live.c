@@ -27,8 +27,10 @@
 #include "session/event_ring.h"
 #include "session/filter.h"
 #include "session/opened.h"
+#include "session/overhead.h"
 #include "session/pipeline.h"
 #include "session/processes.h"
+#include "session/reduce.h"
 #include "session/signals.h"
 #include "session/when.h"
 
@@ -56,6 +58,8 @@ struct gt_live {
 
 	struct gt_pipeline *pipeline;
 	uint64_t start; /* when everything was in place */
+	struct gt_overhead overhead;
+	struct gt_reduce *reduce; /* --max-overhead; NULL: no limit */
 	bool stop;
 };
 
@@ -417,9 +421,37 @@ static struct gt_live *live_new(const struct gt_trace_options *options)
 	live->command = GT_SESSION_COMMAND_NONE;
 	live->ring_fd = live->processes_fd = live->pythons_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
+	live->overhead.stats = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->pipeline = gt_pipeline_new(options);
 	return live;
+}
+
+/* Measure what the probes cost, and limit it. */
+static int begin_overhead(struct gt_live *live, struct gt_diag *diag)
+{
+	const char *limit_text = live->options->max_overhead;
+	double limit = 0;
+
+	if (limit_text && !gt_budget_parse(limit_text, &limit))
+		return gt_diag(diag, -EINVAL, "session", NULL,
+			       "invalid value '%s' for --max-overhead (a percentage, such as 2%%)",
+			       limit_text);
+	if (!live->reader && limit_text)
+		return gt_diag(diag, -EPERM, "session", NULL,
+			       "--max-overhead limits the probes of the kernel, which --via agent "
+			       "does not use: run as root, or omit it");
+	if (!live->reader)
+		return 0;
+	gt_overhead_begin(&live->overhead, &live->sources, limit_text, live->start);
+	if (!limit_text)
+		return 0;
+	if (live->overhead.denied)
+		return gt_diag(diag, -EPERM, "session", NULL,
+			       "--max-overhead needs the run times of BPF programs: run as root or "
+			       "with CAP_SYS_ADMIN");
+	live->reduce = gt_reduce_new(limit, &live->sources, live->start);
+	return live->reduce ? 0 : gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 }
 
 int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_live,
@@ -467,6 +499,9 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	if (error)
 		return error;
 	live->start = gt_clock_monotonic();
+	error = begin_overhead(live, diag);
+	if (error)
+		return error;
 	*ret_live = gt_take(live);
 	return 0;
 }
@@ -556,6 +591,17 @@ static bool is_over(const struct gt_live *live)
 	return duration && gt_clock_monotonic() - live->start >= duration;
 }
 
+static void tick_overhead(struct gt_live *live)
+{
+	uint64_t now = gt_clock_monotonic();
+
+	if (!live->reader)
+		return;
+	gt_overhead_tick(&live->overhead, &live->sources, now);
+	if (live->reduce)
+		gt_reduce_tick(live->reduce, &live->sources, &live->host, now);
+}
+
 static void loop(struct gt_live *live, int (*idle)(void *context), void *context)
 {
 	uint64_t interval = live->options->totals_interval, next = live->start + interval;
@@ -570,6 +616,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);
 		poll_companion(live, false);
+		tick_overhead(live);
 		gt_session_command_report(&live->command, live->host.events);
 		more = read_ring(live);
 		/* Nothing is shown of what comes after the end. */
@@ -599,6 +646,9 @@ static void finish(struct gt_live *live)
 	if (live->reader)
 		gt_event_reader_finish(live->reader, take_record, live);
 	gt_opened_collect(&live->sources);
+	if (live->reader)
+		gt_overhead_emit(&live->overhead, &live->sources, live->host.events,
+				 gt_clock_monotonic());
 	gt_pipeline_drain(live->pipeline);
 	put_records(live, UINT64_MAX);
 	emit_clock(live);
@@ -689,6 +739,8 @@ void gt_live_close(struct gt_live *live)
 {
 	if (!live)
 		return;
+	gt_overhead_end(&live->overhead);
+	gt_reduce_free(live->reduce);
 	gt_opened_close(&live->sources);
 	gt_event_queue_clear(&live->records);
 	gt_vec_each (fd, &live->target_fds)

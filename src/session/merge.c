@@ -21,7 +21,8 @@ struct merge_input {
 	struct gt_capture_reader *reader;
 	uint8_t *event; /* the next one, rewritten; GT_EVENT_MAX_SIZE bytes */
 	bool ended, has_account;
-	struct gt_event_account account; /* its last one */
+	struct gt_event_account account;   /* its last one */
+	struct gt_event_overhead overhead; /* likewise; all zero: none */
 	char boot[64];
 	uint64_t first_wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC, by its first `clock` */
 	/* Numbers in this file -> numbers in the result + 1. */
@@ -388,6 +389,9 @@ static int write_event(struct merge *merge, struct merge_input *input)
 		input->account = *(const struct gt_event_account *)event;
 		input->has_account = true;
 		return 0;
+	case GT_EVENT_overhead:
+		input->overhead = *(const struct gt_event_overhead *)event;
+		return 0;
 	case GT_EVENT_totals:
 		return take_totals(merge, input, &is_written);
 	case GT_EVENT_machine:
@@ -490,6 +494,29 @@ static int write_totals(struct merge *merge)
 	return error;
 }
 
+/* The sums over all files, of the time that passed, too: the share is the mean. */
+static int write_overhead(struct merge *merge)
+{
+	struct gt_event_overhead sum = {0};
+
+	for (size_t i = 0; i < merge->count; i++) {
+		const struct gt_event_overhead *overhead = &merge->inputs[i].overhead;
+
+		if (!overhead->head.size)
+			continue;
+		if (overhead->head.time >= sum.head.time)
+			sum.head = overhead->head;
+		sum.elapsed += overhead->elapsed;
+		sum.measured += overhead->measured;
+		sum.runs += overhead->runs;
+		sum.run_time += overhead->run_time;
+		sum.traps += overhead->traps;
+		sum.trap_time += overhead->trap_time;
+		sum.own_time += overhead->own_time;
+	}
+	return sum.head.size ? gt_capture_write(merge->writer, &sum.head) : 0;
+}
+
 /* Nothing where a file has no account: what it lost is not known. */
 static int write_account(struct merge *merge)
 {
@@ -558,6 +585,8 @@ static int write_all(struct merge *merge, const char *path, struct gt_diag *diag
 	error = copy_events(merge, diag);
 	if (!error)
 		error = write_totals(merge);
+	if (!error)
+		error = write_overhead(merge);
 	if (!error)
 		error = write_account(merge);
 	closed = gt_capture_close(merge->writer, diag);

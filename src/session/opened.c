@@ -84,14 +84,15 @@ int gt_opened_fd(const struct gt_opened *opened)
 void gt_opened_poll(const gt_opened_list *list)
 {
 	gt_vec_each (opened, list)
-		if (opened->source->poll)
+		if (opened->source->poll && !opened->is_dropped)
 			opened->source->poll(opened->state);
 }
 
 void gt_opened_detach(const gt_opened_list *list)
 {
 	gt_vec_each (opened, list)
-		opened->source->detach(opened->state);
+		if (!opened->is_dropped)
+			opened->source->detach(opened->state);
 }
 
 void gt_opened_collect(const gt_opened_list *list)

@@ -10,6 +10,7 @@
 
 struct gt_opened {
 	const struct gt_source *source;
+	bool is_dropped; /* it is detached already */
 	void *state;
 };
 

@@ -24,6 +24,7 @@
 #include "probe/api/select.h"
 #include "probe/api/sums.h"
 #include "probe/api/unwind_maps.h"
+#include "probe/cost.h"
 #include "probe/hold/hold.h"
 #include "probe/load.h"
 #include "probe/source.h"
@@ -39,7 +40,9 @@ struct call_source {
 	struct gt_selection selection;
 	bool *emitted; /* per row: its `function` event was written */
 	struct gt_traced_files files;
-	size_t attached_files; /* of files.found, in its order */
+	size_t attached_files;  /* of files.found, in its order … */
+	size_t announced_files; /* … and those whose names were emitted */
+	bool is_paused;
 	GT_VEC(struct gt_attachment *) attachments;
 	size_t wanted, attached;                /* functions */
 	struct gt_late_mappings *late_mappings; /* NULL: they are not seen */
@@ -223,9 +226,11 @@ static int attach_sites(struct call_source *state, struct gt_traced_file *file, 
 	error = gt_attach(&state->attacher, &request, &attachment, diag);
 	if (error)
 		return error;
-	file->attached_at = gt_clock_monotonic();
+	if (!file->attached_at)
+		file->attached_at = gt_clock_monotonic();
 	state->attached += gt_attachment_count(attachment);
-	emit_library(state, file, number, gt_attachment_count(attachment));
+	if (number > state->announced_files)
+		emit_library(state, file, number, gt_attachment_count(attachment));
 	error = gt_vec_push(&state->attachments, attachment);
 	if (error) {
 		gt_detach(attachment);
@@ -249,6 +254,13 @@ static int attach_file(struct call_source *state, unsigned number, struct gt_dia
 	return error;
 }
 
+static void report_unattached(struct call_source *state, unsigned number, const struct gt_diag *why)
+{
+	gt_event_queue_note(state->host->events, "%s: %s", why->place, why->text);
+	gt_gap_emit(state->host, GT_GAP_UNATTACHED, 0, state->files.found.items[number - 1].path, 0,
+		    0);
+}
+
 /* Attach to the files found since the last time. A file that fails does not stop the others. */
 static int attach_found(struct call_source *state, struct gt_diag *diag)
 {
@@ -261,11 +273,10 @@ static int attach_found(struct call_source *state, struct gt_diag *diag)
 		error = attach_file(state, number, &why);
 		if (error == -EPERM || error == -EACCES || error == -ENOMEM)
 			return gt_diag(diag, error, why.stage, why.place, "%s", why.text);
-		if (!error)
-			continue;
-		gt_event_queue_note(state->host->events, "%s: %s", why.place, why.text);
-		gt_gap_emit(state->host, GT_GAP_UNATTACHED, 0,
-			    state->files.found.items[number - 1].path, 0, 0);
+		if (error && number > state->announced_files)
+			report_unattached(state, number, &why);
+		if (number > state->announced_files)
+			state->announced_files = number;
 	}
 	return 0;
 }
@@ -341,7 +352,7 @@ static struct gt_late_probes attach_late_file(void *context, const char *path, c
 
 	if (gt_traced_files_examine(&state->files, path, name, state->host->filter.by_process,
 				    &diag) > 0 &&
-	    attach_found(state, &diag))
+	    !state->is_paused && attach_found(state, &diag))
 		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
 	file = gt_traced_files_at(&state->files, path);
 	return file ? (struct gt_late_probes){file->attached_at, file->is_program}
@@ -431,6 +442,32 @@ static struct gt_call_counts sum_counts(const struct call_source *state)
 	return sums;
 }
 
+static void detach_all(struct call_source *state)
+{
+	gt_vec_each (attachment, &state->attachments)
+		gt_detach(*attachment);
+	gt_vec_free(&state->attachments);
+}
+
+/* Calls that run when a pause begins are unfinished: their returns are not seen. */
+static void calls_pause(void *opaque, bool is_paused)
+{
+	struct call_source *state = opaque;
+	struct gt_diag diag = {0};
+
+	state->is_paused = is_paused;
+	if (is_paused) {
+		state->skeleton->bss->phase = GT_PHASE_ENDING;
+		detach_all(state);
+		return;
+	}
+	state->skeleton->bss->phase = GT_PHASE_ATTACHING;
+	state->attached_files = 0;
+	if (attach_found(state, &diag))
+		gt_event_queue_note(state->host->events, "%s: %s", diag.place, diag.text);
+	state->skeleton->bss->phase = GT_PHASE_TRACING;
+}
+
 static void calls_detach(void *opaque)
 {
 	struct call_source *state = opaque;
@@ -441,9 +478,7 @@ static void calls_detach(void *opaque)
 	if (state->late_mappings)
 		state->late_mappings_lost = gt_late_mappings_lost(state->late_mappings);
 	gt_late_mappings_close(gt_take(state->late_mappings));
-	gt_vec_each (attachment, &state->attachments)
-		gt_detach(*attachment);
-	gt_vec_free(&state->attachments);
+	detach_all(state);
 	end_unfinished_calls(state);
 	sums = sum_counts(state);
 	if (!sums.made && !sums.orphans)
@@ -476,6 +511,13 @@ static void calls_count(void *opaque, struct gt_counts *counts)
 	counts->others_lost += sums.others_lost + state->late_mappings_lost;
 }
 
+static void calls_cost(void *opaque, struct gt_probe_cost *cost)
+{
+	struct call_source *state = opaque;
+
+	gt_probe_cost_add(state->skeleton->obj, cost);
+}
+
 /* A kernel may accept simple programs and reject these. */
 static int calls_check(struct gt_diag *diag)
 {
@@ -503,8 +545,10 @@ static int calls_check(struct gt_diag *diag)
 		.wait_on = calls_wait_on,                                                          \
 		.poll = calls_poll,                                                                \
 		.detach = calls_detach,                                                            \
+		.pause = calls_pause,                                                              \
 		.collect = calls_collect,                                                          \
 		.count = calls_count,                                                              \
+		.cost = calls_cost,                                                                \
 		.close = calls_close,                                                              \
 	}
 

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "probe/cost.h"
 #include "probe/load.h"
 #include "probe/process/process.h"
 #include "probe/source.h"
@@ -75,6 +76,13 @@ static void process_count(void *opaque, struct gt_counts *counts)
 	counts->untraced += sums.untraced;
 }
 
+static void process_cost(void *opaque, struct gt_probe_cost *cost)
+{
+	const struct process_source *state = opaque;
+
+	gt_probe_cost_add(state->skeleton->obj, cost);
+}
+
 static int process_check(struct gt_diag *diag)
 {
 	int error = gt_load_check(diag);
@@ -97,5 +105,6 @@ const struct gt_source gt_source_process = {
 	.open = process_open,
 	.detach = process_detach,
 	.count = process_count,
+	.cost = process_cost,
 	.close = process_close,
 };

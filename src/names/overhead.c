@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What tracing cost. */
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "event/kinds.h"
+#include "names/private.h"
+
+const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names)
+{
+	return names->has_overhead ? &names->overhead : NULL;
+}
+
+/* The part of the time of a CPU that the probes took. */
+static double share_of(const struct gt_event_overhead *overhead)
+{
+	double cost = (double)overhead->run_time + (double)overhead->trap_time;
+
+	return overhead->elapsed ? cost / (double)overhead->elapsed : 0;
+}
+
+void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead)
+{
+	if (!overhead->measured) {
+		gt_strbuf_puts(text, "what probes cost is not known (it needs CAP_SYS_ADMIN)");
+	} else {
+		gt_strbuf_printf(text, "probes took %.2f %% of the time of a CPU: ",
+				 share_of(overhead) * 100);
+		gt_format_duration(text, overhead->run_time);
+		gt_strbuf_printf(text, " in %" PRIu64 " runs of programs",
+				 (uint64_t)overhead->runs);
+		if (overhead->traps) {
+			gt_strbuf_puts(text, ", ");
+			gt_format_duration(text, overhead->trap_time);
+			gt_strbuf_printf(text, " in %" PRIu64 " traps", (uint64_t)overhead->traps);
+		}
+	}
+	gt_strbuf_puts(text, "; gputap used ");
+	gt_format_duration(text, overhead->own_time);
+	gt_strbuf_puts(text, " of CPU time");
+}
+
+void gt_json_overhead(struct gt_json *json, const struct gt_names *names)
+{
+	const struct gt_event_overhead *overhead = gt_names_overhead(names);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} measured[] = {
+		{"probe_runs", overhead ? overhead->runs : 0},
+		{"probe_time", overhead ? overhead->run_time : 0},
+		{"traps", overhead ? overhead->traps : 0},
+		{"trap_time", overhead ? overhead->trap_time : 0},
+	};
+
+	if (!overhead) {
+		gt_json_null(json, "overhead");
+		return;
+	}
+	gt_json_object_begin(json, "overhead");
+	gt_json_u64(json, "elapsed", overhead->elapsed);
+	gt_json_u64(json, "measured", overhead->measured);
+	for (size_t i = 0; i < gt_countof(measured); i++) {
+		if (overhead->measured)
+			gt_json_u64(json, measured[i].key, measured[i].value);
+		else
+			gt_json_null(json, measured[i].key);
+	}
+	if (overhead->measured)
+		gt_json_double(json, "share", share_of(overhead));
+	else
+		gt_json_null(json, "share");
+	gt_json_u64(json, "cpu", overhead->own_time);
+	gt_json_object_end(json);
+}

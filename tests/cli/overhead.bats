@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What tracing costs, as gputap measures it, and --max-overhead.
+
+load helper
+
+setup() {
+	need_probes
+	need_root
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+calls=$build/tests/programs/calls
+overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ runs? of programs.*; gputap used .* of CPU time\.$'
+
+@test "every report states what the probes cost" {
+	for report in kernels leaks copies errors report why stat; do
+		gputap $report --gpu soft -- "$calls" 1000
+		expect_status 0
+		expect_error_line "$overhead"
+	done
+	gputap trace --gpu soft -v -o calls.txt -- "$calls" 1000
+	expect_error_line '^gputap: probes took [0-9.]+ % of the time of a CPU: '
+}
+
+@test "runs and traps are those of the calls" {
+	# Always measured, and never above the limit.
+	gputap stat --gpu soft --max-overhead 1000000% --json -o stat.json -- "$calls" 1000
+	expect_status 0
+	jq -e '.overhead | .measured == .elapsed and .traps >= 2000 and .probe_runs >= .traps and
+		.probe_time > 0 and .trap_time > .traps and .cpu > 0 and
+		.share * .elapsed > .probe_time' stat.json || fail "$(cat stat.json)"
+	jq -e '.losses | .made >= 1000 and (.incomplete | not)' stat.json
+}
+
+@test "a capture has the overhead of its recording, and merge the sum" {
+	gputap trace --gpu soft --max-overhead 1000000% -o calls.gtap -- "$calls" 1000
+	gputap kernels --from calls.gtap
+	expect_output_line "$overhead"
+	gputap kernels --json --from calls.gtap
+	traps=$(jq .overhead.traps <<<"$output")
+	[ "$traps" -ge 2000 ]
+	gputap trace --json --from calls.gtap
+	expect_json "[.[] | select(.schema == \"gputap.overhead.1\")] | length == 1 and .[0].overhead.traps == $traps"
+	gputap merge -o both.gtap calls.gtap calls.gtap
+	gputap kernels --json --from both.gtap
+	[ "$(jq .overhead.traps <<<"$output")" -eq $((2 * traps)) ]
+}
+
+@test "calls at full speed are traced a part of the time with a limit, and the run is incomplete" {
+	gputap trace -c --gpu soft --max-overhead 0.5% -- "$calls" 3000000
+	expect_status 0
+	expect_error_line '^gputap: probes take [0-9.]+ % of the time \(--max-overhead 0\.5%\): calls: (traced 1/[0-9]+ of the time|no longer traced)$'
+	expect_error_line '^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing of the times in which calls were not traced \(--max-overhead\)$'
+	expect_output_line '^calls: 3000000 calls,'
+	made=$(sed -nE 's/^gputap: incomplete: ([0-9]+) calls.*/\1/p' <<<"$stderr")
+	((made > 0 && made < 3000000)) || fail "$made calls were traced"
+}
+
+@test "the program makes its calls while probes come and go, in threads and for long" {
+	gputap trace --gpu soft --max-overhead 20% --json -o calls.json -- "$calls" --threads 4 3000000
+	expect_status 0
+	expect_output_line '^calls: 3000000 calls,'
+	jq -e 'select(.schema == "gputap.account.1") | .lost == 0 and .orphans == 0 and .incomplete and
+		(.gaps | length == 1 and .[0].reason == "reduced" and .[0].library == "calls") and
+		.made == .complete + .unfinished' calls.json || fail "$(tail -n 2 calls.json)"
+	jq -es 'map(select(.schema == "gputap.call.1")) | all(.name == "cudaGetDevice" and .result == "cudaSuccess")' calls.json >/dev/null
+}
+
+@test "other sources are dropped" {
+	gputap trace -e syscall --max-overhead 0.01% --json -o out.json -- dd if=/dev/zero of=/dev/null bs=1 count=3000000
+	expect_error_line '^gputap: probes take [0-9.]+ % of the time \(--max-overhead 0\.01%\): syscall: no longer traced$'
+	jq -e 'select(.schema == "gputap.account.1") | .incomplete and .gaps[0].reason == "reduced" and
+		.gaps[0].library == "syscall"' out.json || fail "$(tail -n 1 out.json)"
+	gputap record -e syscall --max-overhead 1000000% -o all.gtap -- dd if=/dev/zero of=/dev/null bs=1 count=1000
+	gputap stat --from all.gtap
+	expect_output_line '^Complete: syscall: '
+}
+
+@test "a limit is a percentage, and needs probes" {
+	gputap trace --max-overhead fast -- true
+	expect_status 2
+	expect_error "gputap: invalid value 'fast' for --max-overhead (a percentage, such as 2%)"
+	gputap trace --via agent --max-overhead 2% -- true
+	expect_status 1
+	expect_error_line '^gputap: --max-overhead limits the probes of the kernel, which --via agent does not use: '
+}
