@@ -63,6 +63,7 @@ struct recording {
 	const struct record_options *given;
 	const char *path;
 	bool has_command, is_terminal, has_line;
+	bool all_sources;                 /* without -e */
 	struct gt_capture_writer *writer; /* NULL: with a ring */
 	struct gt_capture_ring *ring;
 	struct gt_triggers triggers;
@@ -176,28 +177,14 @@ static void print_ring_summary(const struct recording *recording)
 }
 
 /* Which sources are recorded by default, and why others are not. */
-static void print_sources(void)
+static void print_sources(const struct gt_session *session)
 {
-	gt_auto_strbuf enabled = GT_STRBUF_INIT, others = GT_STRBUF_INIT;
-	size_t count;
-	const struct gt_source *const *sources = gt_sources(&count);
+	const char *enabled, *unavailable;
 
-	for (size_t i = 0; i < count; i++) {
-		struct gt_diag diag = {0};
-
-		if (sources[i]->on_request)
-			continue;
-		if (!sources[i]->check || !sources[i]->check(&diag))
-			gt_strbuf_printf(&enabled, "%s%s", enabled.length ? ", " : "",
-					 sources[i]->name);
-		else
-			gt_strbuf_printf(&others, "%s%s (%.*s)", others.length ? ", " : "",
-					 sources[i]->name, (int)strcspn(diag.text, ":;"),
-					 diag.text);
-	}
-	gt_cli_error("recording %s", gt_strbuf_string(&enabled));
-	if (others.length)
-		gt_cli_error("not available: %s; see 'gputap doctor'", gt_strbuf_string(&others));
+	gt_session_sources(session, &enabled, &unavailable);
+	gt_cli_error("recording %s", enabled);
+	if (*unavailable)
+		gt_cli_error("not available: %s; see 'gputap doctor'", unavailable);
 }
 
 /* ---- the flight recorder ------------------------------------------------------------------ */
@@ -270,6 +257,8 @@ static void begin_recording(void *opaque, struct gt_session *session)
 
 	if (!recording->given->target.trace.from)
 		recording->session = session;
+	if (recording->all_sources)
+		print_sources(session);
 }
 
 static int open_recording(void *opaque, struct gt_diag *diag)
@@ -402,8 +391,7 @@ static int record_target(const struct gt_cli_command *self, struct record_option
 		return GT_EXIT_FAILED;
 	}
 	gt_load_set_verbose(trace->verbose);
-	if (is_default)
-		print_sources();
+	recording.all_sources = is_default;
 	trace->capture = !trace->from;
 	if (recording.triggers.signal)
 		sigaction(SIGUSR2, &nothing, NULL);

@@ -360,6 +360,11 @@ void gt_layer_close(void *opaque)
 }
 GT_DEFINE_AUTO(layer, struct gt_layer_state, gt_layer_close)
 
+void gt_layer_missing(void *opaque, struct gt_strbuf *text)
+{
+	put_missing(text, opaque);
+}
+
 int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag)
 {
 	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL);

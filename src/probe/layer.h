@@ -91,6 +91,7 @@ void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object
 int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag);
 int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void **ret_state,
 		  struct gt_diag *diag);
+void gt_layer_missing(void *state, struct gt_strbuf *text);
 int gt_layer_wait_on(void *state);
 void gt_layer_poll(void *state);
 void gt_layer_detach(void *state);
@@ -121,6 +122,7 @@ void gt_layer_close(void *state);
 		.layer = &identifier##_layer,                                                      \
 		.check = identifier##_check,                                                       \
 		.open = identifier##_open,                                                         \
+		.missing = gt_layer_missing,                                                       \
 		.wait_on = gt_layer_wait_on,                                                       \
 		.poll = gt_layer_poll,                                                             \
 		.detach = gt_layer_detach,                                                         \

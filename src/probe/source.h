@@ -20,6 +20,7 @@
 
 struct gt_condition;
 struct gt_probe_cost;
+struct gt_strbuf;
 struct gt_target;
 struct gt_hold;
 struct gt_layer;
@@ -80,6 +81,8 @@ struct gt_source {
 	int (*check)(struct gt_diag *diag);
 	/* Load and attach. 0, and a state for `close`. */
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
+	/* Add what it cannot show here, and why; may be NULL: it shows all. */
+	void (*missing)(void *state, struct gt_strbuf *text);
 	/* A descriptor that epoll can wait on for poll to have work; may be NULL. */
 	int (*wait_on)(void *state);
 	/* Called when that is readable, and before events that depend on it; may be NULL. */

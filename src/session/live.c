@@ -56,6 +56,8 @@ struct gt_live {
 	GT_VEC(int) target_fds;        /* pidfds of options->processes */
 	size_t targets_left;
 
+	/* With -e all: sources that work here, and others with the reason. */
+	struct gt_strbuf enabled, unavailable;
 	struct gt_pipeline *pipeline;
 	uint64_t start; /* when everything was in place */
 	struct gt_overhead overhead;
@@ -340,6 +342,26 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 	return fd < 0 ? 0 : wait_for(live, fd, WAIT_SOURCE, index, diag);
 }
 
+static void list_source(struct gt_live *live, const struct gt_source *source, int error,
+			const struct gt_diag *diag)
+{
+	gt_auto_strbuf missing = GT_STRBUF_INIT;
+	const char *reason;
+	struct gt_strbuf *list;
+
+	if (error)
+		gt_strbuf_puts(&missing, diag->text);
+	else if (source->missing)
+		gt_vec_each (opened, &live->sources)
+			if (opened->source == source)
+				source->missing(opened->state, &missing);
+	reason = gt_strbuf_string(&missing);
+	list = missing.length ? &live->unavailable : &live->enabled;
+	gt_strbuf_printf(list, "%s%s", list->length ? ", " : "", source->name);
+	if (missing.length)
+		gt_strbuf_printf(list, " (%.*s)", (int)strcspn(reason, ":;"), reason);
+}
+
 /* Each source that works here; why the others do not is a note with -v, and in 'gputap doctor'. */
 static int open_all_sources(struct gt_live *live)
 {
@@ -356,6 +378,7 @@ static int open_all_sources(struct gt_live *live)
 		error = open_source(live, sources[i]->name, &diag);
 		if (error == -ENOMEM)
 			return error;
+		list_source(live, sources[i], error, &diag);
 		if (error && live->options->verbose)
 			gt_event_queue_note(live->host.events, "%s is not enabled: %s",
 					    sources[i]->name, diag.text);
@@ -684,6 +707,13 @@ const struct gt_names *gt_live_names(const struct gt_live *live)
 	return gt_pipeline_names(live->pipeline);
 }
 
+void gt_live_sources(const struct gt_live *live, const char **ret_enabled,
+		     const char **ret_unavailable)
+{
+	*ret_enabled = gt_strbuf_string(&live->enabled);
+	*ret_unavailable = gt_strbuf_string(&live->unavailable);
+}
+
 uint64_t gt_live_start(const struct gt_live *live)
 {
 	return live->start;
@@ -756,6 +786,8 @@ void gt_live_close(struct gt_live *live)
 	gt_session_command_free(&live->command);
 	gt_pipeline_free(live->pipeline);
 	gt_unwind_maps_close(live->unwind_maps);
+	gt_strbuf_free(&live->enabled);
+	gt_strbuf_free(&live->unavailable);
 	gt_when_free(live->when);
 	free(live);
 }

@@ -11,6 +11,8 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *context), void *context,
 		struct gt_diag *diag);
 uint64_t gt_live_start(const struct gt_live *live);
+void gt_live_sources(const struct gt_live *live, const char **ret_enabled,
+		     const char **ret_unavailable);
 void gt_live_collect(struct gt_live *live);
 void gt_live_account(const struct gt_live *live, struct gt_event_account *ret_account);
 const struct gt_names *gt_live_names(const struct gt_live *live);

@@ -36,6 +36,14 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
 			     : gt_replay_run(session->replay, sink, context, diag);
 }
 
+void gt_session_sources(const struct gt_session *session, const char **ret_enabled,
+			const char **ret_unavailable)
+{
+	*ret_enabled = *ret_unavailable = "";
+	if (session->live)
+		gt_live_sources(session->live, ret_enabled, ret_unavailable);
+}
+
 uint64_t gt_session_start(const struct gt_session *session)
 {
 	return session->live ? gt_live_start(session->live)

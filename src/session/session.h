@@ -53,6 +53,12 @@ int gt_session_run(struct gt_session *session, gt_event_sink sink, int (*idle)(v
  */
 uint64_t gt_session_start(const struct gt_session *session);
 /*
+ * Of a live session with -e all: the names of the sources that work here, and those of the others,
+ * each with its reason; "" where there are none. They live as long as the session.
+ */
+void gt_session_sources(const struct gt_session *session, const char **ret_enabled,
+			const char **ret_unavailable);
+/*
  * Only in `idle` of a live session: pass the totals so far that sources count themselves (`sums`)
  * to the sink.
  */
