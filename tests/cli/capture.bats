@@ -254,3 +254,37 @@ expect_some_calls() {
 		diff "before.${report%% *}" <(printf '%s\n' "$output") || fail "$report differs"
 	done
 }
+
+@test "captures of every version of the format are read alike" {
+	version=$(sed -n 's/^#define GT_CAPTURE_VERSION //p' "$root/src/capture/capture.h")
+	for ((v = 1; v <= version; v++)); do
+		capture=$root/tests/data/captures/version-$v.gtap
+		gputap info --json "$capture"
+		expect_status 0
+		expect_json ".[0] | .version == $v and .events > 90"
+		gputap trace --json --from "$capture"
+		expect_status 0
+		expect_error_line '^gputap: 8 calls: 8 complete, 0 unfinished, 0 lost$'
+		expect_json '[.[] | select(.schema == "gputap.call.1")] | length == 8 and
+			all(.result == "CUDA_SUCCESS" and .process == "driver" and (.stack.frames | length > 1)) and
+			(map(.name) == ["cuInit", "cuModuleLoadData", "cuModuleGetFunction", "cuMemAlloc_v2",
+				"cuMemcpyHtoD_v2", "cuLaunchKernel", "cuMemcpyDtoH_v2", "cuMemFree_v2"]) and
+			.[3].args.bytesize == 4000 and any(.[5].stack.frames[]; .function == "main")'
+		gputap kernels --json --from "$capture"
+		expect_json '.[0].kernels | length == 1 and (.[0] | .kernel == "scale" and .launches == 1)'
+		gputap leaks --json --from "$capture"
+			expect_json "(.[0].leaks | length == 0) and .[0].losses.made == 8"
+		gputap report --from "$capture"
+		expect_output_line '^scale +1 '
+		gputap export --format jsonl -o - "$capture"
+		[ "$(grep -c '"gputap.call.1"' <<<"$output")" -eq 8 ]
+		gputap merge -o both.gtap "$capture" "$capture"
+		expect_status 0
+	done
+	# One of a later version is not read, and the message says so.
+	cp "$capture" later.gtap
+	printf '\xff' | dd of=later.gtap bs=1 seek=8 conv=notrunc status=none
+	gputap info later.gtap
+	expect_status 1
+	expect_error_line 'version 255'
+}
