@@ -5,11 +5,6 @@
 
 fire=$build/tests/guest/fire
 
-# What may have lost events though the ring was not full: from Linux 7 on, a program of a system call that
-# another thread preempts is omitted for that one, whether it is traced or not (docs/layers.md).
-may_lose=none
-[[ ! $(uname -r) =~ ^([7-9]|[1-9][0-9])\. ]] || may_lose=syscall
-
 # need_modules NAME…: load modules, with empty ledgers; skip outside of a guest.
 need_modules() {
 	local name

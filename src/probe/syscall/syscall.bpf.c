@@ -415,8 +415,35 @@ static __always_inline void put_entry(struct begun_syscall *call)
 	put_record(&call->event, size);
 }
 
-/* struct pt_regs *regs, long id. Until the call returns, `duration` has the time of its entry. */
-static __always_inline int begin_syscall(const struct pt_regs *registers, long number)
+/* What the trace events raw_syscalls:sys_enter and raw_syscalls:sys_exit format. */
+struct formatted_enter {
+	__u64 common;
+	long number;
+	__u64 arguments[6];
+};
+
+struct formatted_exit {
+	__u64 common;
+	long number;
+	long result;
+};
+
+static __always_inline void copy_arguments(struct gt_event_syscall *event,
+					   const struct formatted_enter *formatted)
+{
+	event->argument0 = formatted->arguments[0];
+	event->argument1 = formatted->arguments[1];
+	event->argument2 = formatted->arguments[2];
+	event->argument3 = formatted->arguments[3];
+	event->argument4 = formatted->arguments[4];
+	event->argument5 = formatted->arguments[5];
+}
+
+/*
+ * The arguments are in a struct formatted_enter (`is_formatted`, a constant) or in registers. Until
+ * the call returns, `duration` has the time of its entry.
+ */
+static __always_inline int begin_syscall(const void *arguments, bool is_formatted, long number)
 {
 	__u32 key = number < 0 || number >= GT_SYSCALL_NUMBERS ? GT_SYSCALL_NUMBERS - 1 : number;
 	const struct gt_syscall_plan *plan = bpf_map_lookup_elem(&syscall_plans, &key);
@@ -444,7 +471,10 @@ static __always_inline int begin_syscall(const struct pt_regs *registers, long n
 	call->event.state = 0;
 	call->event.device = 0;
 	call->event.reserved = 0;
-	read_arguments(&call->event, registers);
+	if (is_formatted)
+		copy_arguments(&call->event, arguments);
+	else
+		read_arguments(&call->event, arguments);
 	if (call->event.machine != GT_SYSCALL_COMPAT) {
 		if (plan->has_file)
 			record_file(call, task);
@@ -460,10 +490,20 @@ static __always_inline int begin_syscall(const struct pt_regs *registers, long n
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
 {
-	disable_preemption();
-	begin_syscall(registers, number);
-	enable_preemption();
+	begin_syscall(registers, false, number);
 	return 0;
+}
+
+/*
+ * From Linux 7.0 on, a thread can be preempted while the kernel runs the program of a raw
+ * tracepoint or between its recursion check and the program (__bpf_trace_run()), and the programs
+ * that other threads come to on that CPU are then omitted. For a program of a trace event the
+ * kernel disables preemption before (include/trace/perf.h).
+ */
+SEC("tp/raw_syscalls/sys_enter")
+int enter_formatted(const struct formatted_enter *event)
+{
+	return begin_syscall(event, true, event->number);
 }
 
 static __always_inline int end_syscall(long result)
@@ -489,10 +529,14 @@ static __always_inline int end_syscall(long result)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(exit_syscall, const struct pt_regs *registers, long result)
 {
-	disable_preemption();
 	end_syscall(result);
-	enable_preemption();
 	return 0;
+}
+
+SEC("tp/raw_syscalls/sys_exit")
+int exit_formatted(const struct formatted_exit *event)
+{
+	return end_syscall(event->result);
 }
 
 static __always_inline void put_unfinished(struct task_struct *task, __u16 state)

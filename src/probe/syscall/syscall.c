@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -16,19 +17,37 @@
 /* Last: it uses the types above. */
 #include "syscall.skel.h"
 
+/* Whether threads can be preempted in programs of raw tracepoints (syscall.bpf.c). */
+static bool is_preemptible(void)
+{
+	struct utsname kernel;
+
+	return uname(&kernel) == 0 && strtoul(kernel.release, NULL, 10) >= 7;
+}
+
 static const struct gt_hook hooks[] = {
+	{.program = "exit_formatted",
+	 .kind = GT_HOOK_TRACE_EVENT,
+	 .point = "raw_syscalls/sys_exit",
+	 .can_load = is_preemptible,
+	 .lacks = "returns of calls"},
 	{.program = "exit_syscall",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,
 	 .point = "sys_exit",
-	 .lacks = "returns of calls"},
+	 .fallback_of = "exit_formatted"},
 	{.program = "end_thread",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,
 	 .point = "sched_process_exit",
 	 .lacks = "calls in which a thread ended"},
+	{.program = "enter_formatted",
+	 .kind = GT_HOOK_TRACE_EVENT,
+	 .point = "raw_syscalls/sys_enter",
+	 .can_load = is_preemptible,
+	 .lacks = "calls"},
 	{.program = "enter_syscall",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,
 	 .point = "sys_enter",
-	 .lacks = "calls"},
+	 .fallback_of = "enter_formatted"},
 };
 
 static int set_constants(const struct gt_host *host, struct bpf_object *object,
