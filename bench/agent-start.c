@@ -276,6 +276,37 @@ static void measure_pass(void)
 	printf("memory-pass-100000-lines %.3f ms\n", median_of(times, LOADS));
 }
 
+static int extract_ptx(const struct gt_strbuf *image)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct gt_fatbin_payload payload = {0};
+	int error = gt_fatbin_open(image->data, image->length, &fatbin, NULL);
+
+	if (!error)
+		error = gt_fatbin_extract(&fatbin->entries[0], &payload, NULL);
+	gt_fatbin_payload_free(&payload);
+	return error;
+}
+
+/* Print the time of decompressing the fatbin: its kernels' names are not known without that. */
+static void measure_decompression(void)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT, image = GT_STRBUF_INIT;
+	double times[LOADS], start;
+
+	write_kernels(&text, KERNELS);
+	vary_registers(&text);
+	if (make_image(&text, "new", &image))
+		return;
+	for (size_t i = 0; i < LOADS; i++) {
+		start = now_ms();
+		if (extract_ptx(&image))
+			return;
+		times[i] = now_ms() - start;
+	}
+	printf("decompression-100000-lines %.3f ms\n", median_of(times, LOADS));
+}
+
 static int measure_all(const struct collector *collector)
 {
 	static const struct {
@@ -296,6 +327,7 @@ static int measure_all(const struct collector *collector)
 	for (size_t i = 0; i < gt_countof(loads) && !error; i++)
 		error = measure_loading(collector, loads[i].name, loads[i].kernels, loads[i].form);
 	measure_pass();
+	measure_decompression();
 	return error;
 }
 
