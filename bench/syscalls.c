@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ static double measure(const char *program, const char *rounds, const char *const
 
 static const char *const plain[] = {NULL};
 static const char *const strace[] = {"strace", "-f", "-o", "/dev/null", NULL};
-static char capture[] = "/var/tmp/gputap-bench-XXXXXX.gtap";
+static char capture[PATH_MAX];
 static const char *const syscalls[] = {GPUTAP,   "trace", "-e",    "syscall", "--gpu",
 				       "nvidia", "-o",    capture, "--",      NULL};
 static const char *const sums[] = {GPUTAP, "stat", "-e", "syscall", "--gpu", "nvidia", "--", NULL};
@@ -172,6 +173,16 @@ static void measure_turns(const char *program, const char *rounds)
 	}
 }
 
+/* Create the file of the traces in $TMPDIR, or /tmp. Return its descriptor; negative: errno. */
+static int create_capture(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	snprintf(capture, sizeof(capture), "%s/gputap-bench-XXXXXX.gtap",
+		 folder && *folder ? folder : "/tmp");
+	return mkstemps(capture, (int)strlen(".gtap"));
+}
+
 int main(int count, char **arguments)
 {
 	const char *rounds = count > 1 && !strcmp(arguments[1], "--quick") ? "2000" : "20000";
@@ -181,7 +192,7 @@ int main(int count, char **arguments)
 		run_loop((unsigned)atoi(arguments[1]));
 		return 0;
 	}
-	file = mkstemps(capture, (int)strlen(".gtap"));
+	file = create_capture();
 	if (file < 0) {
 		fprintf(stderr, "%s cannot be created: %s\n", capture, strerror(errno));
 		return 1;
