@@ -81,6 +81,6 @@ overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ ru
 	expect_status 2
 	expect_error "gputap: invalid value 'fast' for --max-overhead (a percentage, such as 2%)"
 	gputap trace --via agent --max-overhead 2% -- true
-	expect_status 1
-	expect_error_line '^gputap: --max-overhead limits the probes of the kernel, which --via agent does not use: '
+	expect_status 2
+	expect_error_line '^gputap: --via agent excludes --max-overhead: use --via kernel'
 }

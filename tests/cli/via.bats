@@ -106,3 +106,12 @@ same_calls() {
 	expect_status 0
 	expect_output_line 'libgputap-calls\.so:.*libgputap-agent\.so:.*libm\.so\.6$'
 }
+
+@test "with every source, the APIs that the agent does not hook are named" {
+	need_file "$examples/driver" "example"
+	gputap trace --via agent --gpu soft -e all -o out.txt -- "$examples/driver"
+	expect_status 0
+	expect_error_line '^gputap: calls of opencl, hip, hiprtc and level-zero are not recorded with --via agent$'
+	gputap trace --via agent --gpu soft -o out.txt -- "$examples/driver"
+	expect_no_error_line 'are not recorded with'
+}
