@@ -2,8 +2,11 @@
 #include "session/merge.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/strbuf.h"
@@ -576,7 +579,7 @@ static int open_all(struct merge *merge, struct gt_diag *diag)
 	return error;
 }
 
-static int write_all(struct merge *merge, const char *path, struct gt_diag *diag)
+static int write_contents(struct merge *merge, const char *path, struct gt_diag *diag)
 {
 	int error = gt_capture_create(path, &merge->writer, diag), closed;
 
@@ -591,6 +594,33 @@ static int write_all(struct merge *merge, const char *path, struct gt_diag *diag
 		error = write_account(merge);
 	closed = gt_capture_close(merge->writer, diag);
 	return error ? error : closed;
+}
+
+/* Whether a file can be renamed to a path: there is none yet, or a regular one. */
+static bool is_replaceable(const char *path)
+{
+	struct stat file;
+
+	return lstat(path, &file) ? errno == ENOENT : S_ISREG(file.st_mode);
+}
+
+/* Write the result to a file beside it and rename that when it is complete. Pipes, devices and
+ * symbolic links are written directly. */
+static int write_all(struct merge *merge, const char *path, struct gt_diag *diag)
+{
+	gt_auto_strbuf partial = GT_STRBUF_INIT;
+	int error;
+
+	if (!strcmp(path, "-") || !is_replaceable(path))
+		return write_contents(merge, path, diag);
+	gt_strbuf_printf(&partial, "%s.partial-%d", path, (int)getpid());
+	error = write_contents(merge, gt_strbuf_string(&partial), diag);
+	if (!error && rename(gt_strbuf_string(&partial), path))
+		error = gt_diag(diag, -errno, "merge", path, "cannot be replaced: %s",
+				strerror(errno));
+	if (error)
+		unlink(gt_strbuf_string(&partial));
+	return error;
 }
 
 int gt_merge(struct gt_merge_file *files, size_t count, const char *path, struct gt_diag *diag)

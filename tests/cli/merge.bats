@@ -96,6 +96,35 @@ calls_of() {
 	expect_error_line 'truncated: it has no totals'
 }
 
+@test "a merge that fails leaves the file of before, and no other" {
+	"$synthetic" a.gtap 2000
+	"$synthetic" b.gtap 2000
+	echo before >all.gtap
+	# shellcheck disable=SC2016 # the shell that is run reads these
+	observe bash -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' bash \
+		"$build/gputap" merge -o all.gtap a.gtap b.gtap
+	expect_status 1
+	expect_error_line 'cannot be written: File too large$'
+	[ "$(cat all.gtap)" = before ]
+	[ "$(echo ./all*)" = ./all.gtap ]
+	gputap merge -o all.gtap a.gtap b.gtap
+	expect_status 0
+	gputap info all.gtap
+	expect_status 0
+	[ "$(echo ./all*)" = ./all.gtap ]
+}
+
+@test "merge writes to pipes and through symbolic links, too" {
+	"$synthetic" a.gtap 20
+	"$build/gputap" merge -o - a.gtap a.gtap 2>/dev/null >piped.gtap
+	gputap info piped.gtap
+	expect_status 0
+	ln -s /dev/null null.gtap
+	gputap merge -o null.gtap a.gtap a.gtap
+	expect_status 0
+	[ -L null.gtap ]
+}
+
 @test "command lines of merge that make no sense are rejected" {
 	"$synthetic" a.gtap 2
 	gputap merge a.gtap a.gtap
