@@ -21,8 +21,9 @@
 
 #define FILE_NAME "gputap-bench-record.gtap"
 
-static const char *const example_names[] = {"streams", "pipeline",  "matmul",
-					    "leak",    "vectoradd", "transpose"};
+static const char *const example_names[] = {"streams",   "pipeline",  "matmul", "leak",
+					    "vectoradd", "transpose", "reduce", "uneven",
+					    "newlaunch", "driver"};
 
 static void fail(const char *what)
 {
