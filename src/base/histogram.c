@@ -2,6 +2,7 @@
 #include "base/histogram.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,36 @@ uint64_t gt_histogram_power(const struct gt_histogram *histogram, unsigned power
 	for (unsigned step = first; step < end; step++)
 		number += histogram->buckets[group][step];
 	return number;
+}
+
+/* The values of a bucket. */
+static double bucket_count(const struct gt_histogram *histogram, unsigned group, unsigned step)
+{
+	return histogram->buckets[group] ? (double)histogram->buckets[group][step] : 0;
+}
+
+double gt_histogram_rank_test(const struct gt_histogram *left, const struct gt_histogram *right)
+{
+	double lefts = (double)left->count, rights = (double)right->count, all = lefts + rights;
+	double below = 0, u = 0, ties = 0, variance, distance;
+
+	for (unsigned group = 0; group < GT_HISTOGRAM_POWERS; group++) {
+		if (!left->buckets[group] && !right->buckets[group])
+			continue;
+		for (unsigned step = 0; step < GT_HISTOGRAM_STEPS; step++) {
+			double a = bucket_count(left, group, step),
+			       b = bucket_count(right, group, step), tied = a + b;
+
+			u += a * (below + b / 2);
+			below += b;
+			ties += tied * tied * tied - tied;
+		}
+	}
+	if (!left->count || !right->count)
+		return 1;
+	variance = lefts * rights / 12 * (all + 1 - ties / (all * (all - 1)));
+	distance = fabs(u - lefts * rights / 2) - 0.5;
+	return variance > 0 && distance > 0 ? erfc(distance / sqrt(2 * variance)) : 1;
 }
 
 void gt_histogram_free(struct gt_histogram *histogram)

@@ -29,5 +29,12 @@ uint64_t gt_histogram_quantile(const struct gt_histogram *histogram, double frac
 uint64_t gt_histogram_mean(const struct gt_histogram *histogram);
 /* Returns the number of values from 2^power to 2^(power + 1) - 1; 0 counts as 2^0. */
 uint64_t gt_histogram_power(const struct gt_histogram *histogram, unsigned power);
+/*
+ * Returns the two-sided p value of the Mann-Whitney U test (Mann and Whitney 1947): how likely the
+ * values of both would differ so much in rank if they had the same distribution. By the normal
+ * approximation with corrections for ties and continuity; values of one bucket are ties. 1 if one
+ * is empty, or all values are equal.
+ */
+double gt_histogram_rank_test(const struct gt_histogram *left, const struct gt_histogram *right);
 /* Frees the memory; the histogram is empty afterwards. */
 void gt_histogram_free(struct gt_histogram *histogram);

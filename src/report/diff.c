@@ -50,6 +50,18 @@ static void cell_time(struct gt_table *table, const struct gt_profile_row *row, 
 		gt_table_text(table, "-");
 }
 
+static void put_p(struct gt_strbuf *text, const struct gt_profile_change *change)
+{
+	double p = gt_profile_p(change);
+
+	if (p < 0)
+		gt_strbuf_puts(text, "-");
+	else if (p < 0.001)
+		gt_strbuf_puts(text, "<0.001");
+	else
+		gt_strbuf_printf(text, "%.3f", p);
+}
+
 static void put_row(struct gt_table *table, const struct gt_profile_change *change,
 		    uint64_t threshold)
 {
@@ -71,6 +83,8 @@ static void put_row(struct gt_table *table, const struct gt_profile_change *chan
 			     : !change->after
 				     ? "gone"
 				     : verdicts[gt_profile_verdict(change, threshold) + 1]);
+	put_p(gt_table_cell(table), change);
+	gt_table_end_cell(table);
 }
 
 static void put_part(const struct gt_diff_report *report, enum gt_profile_part part,
@@ -78,9 +92,9 @@ static void put_part(const struct gt_diff_report *report, enum gt_profile_part p
 {
 	static const char *const titles[GT_PROFILE_PARTS] = {"WALL TIME", "KERNEL", "COPY", "CALL"};
 	const struct gt_column columns[] = {
-		{titles[part], true}, {"COUNT", false},  {"COUNT'", false},
-		{"TOTAL", false},     {"TOTAL'", false}, {"MEDIAN", false},
-		{"MEDIAN'", false},   {"CHANGE", false}, {"", true},
+		{titles[part], true}, {"COUNT", false},  {"COUNT'", false},  {"TOTAL", false},
+		{"TOTAL'", false},    {"MEDIAN", false}, {"MEDIAN'", false}, {"CHANGE", false},
+		{"", true},           {"P", false},
 	};
 	gt_auto_strbuf rows = GT_STRBUF_INIT;
 	struct gt_table table;
@@ -112,7 +126,7 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 	put_percent(text, before, after);
 	gt_strbuf_printf(text,
 			 "\n%" PRIu64 " slower, %" PRIu64 " faster, by more than %" PRIu64
-			 " %% of the median\n",
+			 " %% of the median and no noise (P below 0.01)\n",
 			 count_verdicts(report, 1), count_verdicts(report, -1), report->threshold);
 	for (unsigned part = 0; part < GT_PROFILE_PARTS; part++)
 		put_part(report, (enum gt_profile_part)part, text);
@@ -162,6 +176,10 @@ void gt_diff_put_json(const struct gt_diff_report *report, struct gt_json *json)
 			: !change->after
 				? "gone"
 				: verdicts[gt_profile_verdict(change, report->threshold) + 1]);
+		if (gt_profile_p(change) < 0)
+			gt_json_null(json, "p");
+		else
+			gt_json_double(json, "p", gt_profile_p(change));
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);

@@ -41,8 +41,10 @@ void gt_profile_free(struct gt_profile *profile)
 	gt_breakdown_free(profile->breakdown);
 	if (profile->functions)
 		gt_hash_free_with(profile->functions, free_function);
-	gt_vec_each (row, &profile->rows)
+	gt_vec_each (row, &profile->rows) {
+		gt_histogram_free(&row->times);
 		free(row->name);
+	}
 	gt_vec_free(&profile->rows);
 	free(profile);
 }
@@ -103,11 +105,12 @@ static int add_row(struct gt_profile *profile, enum gt_profile_part part, const 
 		.estimated = estimated,
 	};
 
-	if (!row.name || gt_vec_push(&profile->rows, row)) {
-		free(row.name);
-		return -ENOMEM;
-	}
-	return 0;
+	if (row.name && (part == GT_PROFILE_PATH || !gt_histogram_merge(&row.times, times)) &&
+	    !gt_vec_push(&profile->rows, row))
+		return 0;
+	gt_histogram_free(&row.times);
+	free(row.name);
+	return -ENOMEM;
 }
 
 static int add_path(struct gt_profile *profile, const uint64_t *spent)
@@ -304,11 +307,19 @@ int gt_profiles_compare(const struct gt_profile *before, const struct gt_profile
 	return 0;
 }
 
+double gt_profile_p(const struct gt_profile_change *change)
+{
+	if (!change->before || !change->after || change->before->times.count < GT_PROFILE_ENOUGH ||
+	    change->after->times.count < GT_PROFILE_ENOUGH)
+		return -1;
+	return gt_histogram_rank_test(&change->before->times, &change->after->times);
+}
+
 int gt_profile_verdict(const struct gt_profile_change *change, uint64_t threshold)
 {
 	double before, after;
 
-	if (!change->before || !change->after)
+	if (!change->before || !change->after || gt_profile_p(change) >= GT_PROFILE_NOISE)
 		return 0;
 	before = (double)change->before->median;
 	after = (double)change->after->median;

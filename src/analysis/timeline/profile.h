@@ -21,10 +21,11 @@ const char *gt_profile_part_name(enum gt_profile_part part);
 struct gt_profile_row {
 	enum gt_profile_part part;
 	char *name;
-	uint64_t count;  /* of the path: 1 */
-	uint64_t total;  /* ns */
-	uint64_t median; /* ns; of the path the total */
-	bool estimated;  /* some of the times are bounds */
+	uint64_t count;            /* of the path: 1 */
+	uint64_t total;            /* ns */
+	uint64_t median;           /* ns; of the path the total */
+	bool estimated;            /* some of the times are bounds */
+	struct gt_histogram times; /* of the path: empty */
 };
 
 struct gt_profile;
@@ -53,8 +54,17 @@ struct gt_profile_change {
 int gt_profiles_compare(const struct gt_profile *before, const struct gt_profile *after,
 			struct gt_profile_change **ret_rows, size_t *ret_count);
 
+/* Both rows have so many times that a difference can be told from noise. */
+#define GT_PROFILE_ENOUGH 6
+/* Differences are noise from this p value of a rank test on. */
+#define GT_PROFILE_NOISE 0.01
+/*
+ * The p value of a row that both sessions have, GT_PROFILE_ENOUGH times each; -1: it has not.
+ */
+double gt_profile_p(const struct gt_profile_change *change);
 /*
  * How the median of a row that both sessions have changed, in percent of what it was: 1 if it grew
- * by more than `threshold`, -1 if it shrank by more, else 0.
+ * by more than `threshold`, -1 if it shrank by more, else 0. Where the p value is known and the
+ * difference noise, 0.
  */
 int gt_profile_verdict(const struct gt_profile_change *change, uint64_t threshold);

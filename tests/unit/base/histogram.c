@@ -171,4 +171,38 @@ TEST("ten thousand ranges, added and removed at random, are found as in an array
 	CHECK(!gt_ranges_remove(ranges, 1));
 }
 
+/* Of numbers from `first` on, `step` apart. */
+static struct gt_histogram make_range(uint64_t first, uint64_t step, unsigned count)
+{
+	struct gt_histogram histogram = {0};
+
+	for (unsigned i = 0; i < count; i++)
+		CHECK_INT(gt_histogram_add(&histogram, first + i * step), 0);
+	return histogram;
+}
+
+static bool is_near(double value, double expected)
+{
+	return value > expected * 0.9999 && value < expected * 1.0001;
+}
+
+/* Expected: computed from the ranks (R1 - n1 (n1 + 1) / 2) in another language. */
+TEST("the rank test has the p values that its definition gives")
+{
+	struct gt_histogram low = make_range(1, 1, 10), middle = make_range(6, 1, 10),
+			    high = make_range(30, 2, 8), one = make_range(3, 0, 6), none = {0};
+
+	CHECK(is_near(gt_histogram_rank_test(&low, &middle), 0.005075392));
+	CHECK(is_near(gt_histogram_rank_test(&middle, &low), 0.005075392));
+	CHECK(is_near(gt_histogram_rank_test(&low, &high), 0.000448668));
+	CHECK(gt_histogram_rank_test(&low, &low) == 1);
+	CHECK(gt_histogram_rank_test(&one, &one) == 1);
+	CHECK(gt_histogram_rank_test(&low, &none) == 1);
+	CHECK(gt_histogram_rank_test(&none, &none) == 1);
+	gt_histogram_free(&low);
+	gt_histogram_free(&middle);
+	gt_histogram_free(&high);
+	gt_histogram_free(&one);
+}
+
 TEST_MAIN
