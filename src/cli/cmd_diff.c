@@ -152,8 +152,9 @@ const struct gt_cli_command gt_command_diff = {
 	.description =
 		"Compares the second capture with the first: the parts of the wall time on the "
 		"critical path (as of 'gputap report'), kernels, copies by direction and host "
-		"memory, and calls by function, each with counts, totals and medians. Exits with "
-		"0 also if something became slower, unless --error-exitcode is given.",
+		"memory, and calls by function, each with counts, totals and medians, and the p "
+		"value of a rank test: from 0.01 on a difference is noise. Exits with 0 also if "
+		"something became slower, unless --error-exitcode is given.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

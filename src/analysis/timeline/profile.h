@@ -54,7 +54,7 @@ struct gt_profile_change {
 int gt_profiles_compare(const struct gt_profile *before, const struct gt_profile *after,
 			struct gt_profile_change **ret_rows, size_t *ret_count);
 
-/* Both rows have so many times that a difference can be told from noise. */
+/* Both rows have so many times that a difference can be distinguished from noise. */
 #define GT_PROFILE_ENOUGH 6
 /* Differences are noise from this p value of a rank test on. */
 #define GT_PROFILE_NOISE 0.01
