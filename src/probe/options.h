@@ -90,7 +90,7 @@
 	OPTION(command, CHOICE, via, 0, "via", "METHOD", gt_via_methods, LIVE, \
 	       "who sees calls of APIs: kernel (uprobes), agent (in the processes of CMD, without " \
 	       "privilege), or auto: kernel if permitted, else agent (default: auto)") \
-	OPTION(command, STRING, max_overhead, 0, "max-overhead", "PERCENT", NULL, LIVE, \
+	OPTION(command, STRING, max_overhead, 0, "max-overhead", "N%", NULL, LIVE, \
 	       "limit what probes cost to this part of the time of a CPU, such as 2%: calls are traced " \
 	       "a part of the time, other sources dropped (docs/cost.md)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \

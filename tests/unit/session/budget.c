@@ -78,7 +78,7 @@ TEST("in the long run the probes cost no more than the limit")
 		pass(0.9, 0.3, 0.001);
 	CHECK(items[SCHED].is_dropped && !items[CALLS].is_dropped && items[CALLS].level == 7);
 	/* What may be saved, and what was spent until it was noticed. */
-	CHECK(spent <= limit * (double)(now - 5 * SECOND) + limit * 2 * SECOND + 1.201 * STEP);
+	CHECK(spent <= limit * (double)(now - 5 * SECOND) + limit * 2 * SECOND + 0.30025 * SECOND);
 }
 
 TEST("what cannot be sampled enough is dropped, but for fixed sources")
