@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 enum {
 	ALONE_NS = 5000,    /* after the last call: poll without a pause */
@@ -99,19 +100,6 @@ static void *serve_until_stopped(void *context)
 	return NULL;
 }
 
-/* Signals are for the thread of the caller. */
-static int start_thread(struct gt_host_call_service *service)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&service->thread, NULL, serve_until_stopped, service);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 int gt_host_call_service_start(struct gt_host_calls *calls,
 			       struct gt_host_call_service **ret_service, struct gt_diag *diag)
 {
@@ -124,7 +112,7 @@ int gt_host_call_service_start(struct gt_host_calls *calls,
 	pthread_mutex_init(&service->mutex, NULL);
 	/* Before the first kernel runs. */
 	gt_host_calls_serve(calls);
-	error = start_thread(service);
+	error = gt_thread_start(&service->thread, serve_until_stopped, service);
 	if (error) {
 		free(service);
 		return gt_diag(diag, -error, "run", NULL,

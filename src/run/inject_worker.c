@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "run/inject_worker.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -52,19 +53,6 @@ static void *work_until_stopped(void *context)
 	return NULL;
 }
 
-/* The signals of the process are the caller's. */
-static int start_thread(struct gt_inject_worker *worker)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&worker->thread, NULL, work_until_stopped, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
-}
-
 int gt_inject_worker_start(void (*work)(void *job), struct gt_inject_worker **ret_worker,
 			   struct gt_diag *diag)
 {
@@ -76,7 +64,9 @@ int gt_inject_worker_start(void (*work)(void *job), struct gt_inject_worker **re
 		pthread_mutex_init(&worker->mutex, NULL);
 		pthread_cond_init(&worker->changed, NULL);
 		worker->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		error = worker->event < 0 ? -errno : start_thread(worker);
+		error = worker->event < 0
+				? -errno
+				: -gt_thread_start(&worker->thread, work_until_stopped, worker);
 	}
 	if (error) {
 		if (worker)

@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "probe/load.h"
 #include "session/spill.h"
 
@@ -104,14 +105,8 @@ int gt_event_reader_open(int ring_fd, uint64_t limit, struct gt_event_reader **r
 
 int gt_event_reader_start(struct gt_event_reader *reader, struct gt_diag *diag)
 {
-	sigset_t all, before;
-	int error;
+	int error = gt_thread_start(&reader->thread, read_until_stopped, reader);
 
-	/* Signals are for the thread that started the session. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&reader->thread, NULL, read_until_stopped, reader);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
 		return gt_diag(diag, -error, "session", NULL, "pthread_create: %s",
 			       strerror(error));

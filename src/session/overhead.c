@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "event/kinds.h"
 
 #define FIRST_WINDOW_NS 100000000ull
@@ -70,7 +71,7 @@ void gt_overhead_begin(struct gt_overhead *overhead, const gt_opened_list *sourc
 {
 	*overhead = (struct gt_overhead){.always = always, .start = now};
 	overhead->has_thread =
-		has_traps(sources) && !pthread_create(&overhead->thread, NULL, measure_trap, NULL);
+		has_traps(sources) && !gt_thread_start(&overhead->thread, measure_trap, NULL);
 	begin_window(overhead, sources, now, FIRST_WINDOW_NS);
 }
 

@@ -179,6 +179,15 @@ info() {
 	expect_error_line '^gputap: .*50 calls: 50 complete'
 }
 
+@test "a signal that comes as soon as the command runs writes the ring, too" {
+	# shellcheck disable=SC2016 # expanded by the other shell
+	start_record -e cuda --ring 1M -o flight.gtap -- sh -c 'kill -USR2 $PPID; while [ ! -e go ]; do sleep 0.1; done'
+	wait_for grep -q '^gputap: SIGUSR2: ' err
+	touch go
+	end_trace
+	expect_error_line '^gputap: end of the recording: .*: flight\.2\.gtap$'
+}
+
 @test "options of a flight recorder are checked" {
 	gputap record --trigger exit -- true
 	expect_status 2

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "event/kinds.h"
 #include "probe/source.h"
 
@@ -360,14 +361,8 @@ static void *sample_until_stopped(void *opaque)
 
 static int start_thread(struct nvml_source *source, struct gt_diag *diag)
 {
-	sigset_t all, before;
-	int error;
+	int error = gt_thread_start(&source->thread, sample_until_stopped, source);
 
-	/* Signals are for the thread that started the session. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&source->thread, NULL, sample_until_stopped, source);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	source->started = !error;
 	return error ? gt_diag(diag, -error, "nvml", NULL, "pthread_create: %s", strerror(error))
 		     : 0;
