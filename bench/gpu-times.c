@@ -2,8 +2,10 @@
 /*
  * The cost of --gpu-times to a thread that launches: launches of an empty kernel on the software
  * GPU, in groups that are waited for, without gputap, with the agent and without times, with every
- * hundredth launch timed, and with all. Times are those of launches, not of waits. One round a run:
- * bench/run takes the medians.
+ * hundredth launch timed, with all, and with exact times. Times are those of launches, not of
+ * waits. And how far the times of the kernels of examples/pipeline are from those in the log of the
+ * software GPU: the median and the largest one of their starts and ends. One round a run: bench/run
+ * takes the medians.
  */
 #include <cuda.h>
 #include <inttypes.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -68,6 +71,82 @@ static double run_command(const char *before, const char *self, bool quick)
 	return pclose(output) || !*line ? -1 : strtod(line, NULL);
 }
 
+/* ---- errors ------------------------------------------------------------------------------- */
+
+enum { MAX_KERNELS = 64 };
+
+struct kernel_times {
+	uint64_t start[MAX_KERNELS], end[MAX_KERNELS];
+	unsigned count;
+};
+
+static uint64_t number_after(const char *line, const char *key)
+{
+	const char *found = strstr(line, key);
+
+	return found ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+/* The kernels in a file with a JSON object a line, in the order of their ends. */
+static bool read_kernels(const char *path, const char *mark, const char *end,
+			 struct kernel_times *ret_times)
+{
+	FILE *file = fopen(path, "r");
+	char line[8192];
+
+	ret_times->count = 0;
+	while (file && fgets(line, sizeof(line), file) && ret_times->count < MAX_KERNELS) {
+		if (!strstr(line, mark))
+			continue;
+		ret_times->start[ret_times->count] = number_after(line, "\"start\":");
+		ret_times->end[ret_times->count++] = number_after(line, end);
+	}
+	if (file)
+		fclose(file);
+	unlink(path);
+	return ret_times->count;
+}
+
+static int compare_distances(const void *one, const void *other)
+{
+	uint64_t left = *(const uint64_t *)one, right = *(const uint64_t *)other;
+
+	return (left > right) - (left < right);
+}
+
+static uint64_t distance(uint64_t one, uint64_t other)
+{
+	return one > other ? one - other : other - one;
+}
+
+static void print_errors(const char *which)
+{
+	static const char events[] = "gpu-times.events", log[] = "gpu-times.log";
+	uint64_t distances[2 * MAX_KERNELS];
+	struct kernel_times timed, logged;
+	char command[2048];
+
+	unlink(log);
+	snprintf(command, sizeof(command),
+		 "SOFTGPU_LOG=%s %s trace --gpu soft --gpu-times %s --json -o %s -- %s >/dev/null "
+		 "2>&1",
+		 log, GPUTAP, which, events, PIPELINE);
+	if (system(command) ||
+	    !read_kernels(events, "\"name\":\"gpu_kernel\"", "\"time\":", &timed) ||
+	    !read_kernels(log, "\"op\":\"kernel\"", "\"end\":", &logged) ||
+	    timed.count != logged.count) {
+		printf("gpu_times.error.%s skip cannot trace\n", which);
+		return;
+	}
+	for (unsigned i = 0; i < timed.count; i++) {
+		distances[2 * i] = distance(timed.start[i], logged.start[i]);
+		distances[2 * i + 1] = distance(timed.end[i], logged.end[i]);
+	}
+	qsort(distances, 2 * timed.count, sizeof(*distances), compare_distances);
+	printf("gpu_times.error.%s.median %" PRIu64 " ns\n", which, distances[timed.count]);
+	printf("gpu_times.error.%s.max %" PRIu64 " ns\n", which, distances[2 * timed.count - 1]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -79,6 +158,7 @@ int main(int argc, char **argv)
 		{"sampled_100",
 		 GPUTAP " trace --gpu soft -f cuInit --gpu-times sampled=100 -o /dev/null --"},
 		{"all", GPUTAP " trace --gpu soft -f cuInit --gpu-times all -o /dev/null --"},
+		{"exact", GPUTAP " trace --gpu soft -f cuInit --gpu-times exact -o /dev/null --"},
 	};
 	bool quick = argc > 1 && !strcmp(argv[1], "--quick");
 
@@ -92,5 +172,7 @@ int main(int argc, char **argv)
 		else
 			printf("gpu_times.%s %.0f ns\n", cases[i].name, ns);
 	}
+	print_errors("all");
+	print_errors("exact");
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/exact_grids.h"
 #include "cli/gpu_times.h"
 #include "cli/interval.h"
 #include "cli/programs.h"
@@ -338,6 +339,8 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	const char *path = given->target.output;
 	bool is_text_file = path && strcmp(path, "-") && main_output(given) != &gt_output_capture;
 	gt_auto(trace_injection) struct gt_trace_injection *injection = NULL;
+	gt_autofree char *exact = NULL;
+	struct gt_diag diag = {0};
 	int status;
 
 	given->injection.json = given->target.json;
@@ -347,6 +350,11 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 		given->target.trace.gpu_times_period || given->target.trace.via == GT_VIA_AGENT
 			? GT_GPU_TIMES_RING
 			: 0;
+	if (given->target.trace.gpu_times_exact && gt_exact_grids_object(&exact, &diag)) {
+		gt_cli_diag(&diag);
+		return GT_EXIT_FAILED;
+	}
+	given->injection.own = exact;
 	status = gt_trace_injection_open(&given->injection, &given->inject, &injection);
 	if (status != GT_GO_ON)
 		return status;

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/agent_calls.h"
+#include "cli/exact_grids.h"
 #include "run/inject_command.h"
 
 enum {
@@ -18,11 +19,13 @@ enum {
 	MAX_CLOCKS = 16,  /* of a process; then the oldest one is forgotten */
 	MAX_MOMENTS = 64, /* of a clock; then every second one is forgotten */
 	MAX_ROUNDS = 64,  /* of reading at the end, while processes continue */
+	MAX_HELD = 1024,  /* operations that wait; then the earliest is settled */
 	STEP_NS = 500,    /* the resolution of events that CUDA documents */
 };
 
-#define DRIFTS_AFTER_NS GT_SECOND_NS /* earlier, the drift is less than its error */
-#define FUTURE_NS GT_SECOND_NS       /* an event that is later than this is not true */
+#define DRIFTS_AFTER_NS GT_SECOND_NS  /* earlier, the drift is less than its error */
+#define SETTLE_NS (GT_SECOND_NS / 20) /* until operations that overlapped it have been reported */
+#define FUTURE_NS GT_SECOND_NS        /* an event that is later than this is not true */
 
 struct times_moment {
 	uint64_t gpu, before, after;
@@ -42,11 +45,23 @@ struct times_clock {
 	struct gt_clock_fit fit;
 	bool has_line;
 	bool is_virtual; /* its moments contradict CLOCK_MONOTONIC */
+	struct gt_exact_clock exact;
+};
+
+/* An operation that waits until those that overlapped it are known, too: --gpu-times exact. */
+struct times_held {
+	struct gt_event_gpu_work work; /* as it was written */
+	const struct times_process *process;
+	struct times_clock *clock;
+	uint64_t arrived;
+	bool is_settled, is_matched;
+	struct gt_exact_launch exact;
 };
 
 struct times_process {
 	struct times_clock clocks[MAX_CLOCKS];
 	unsigned next; /* to be replaced */
+	uint32_t pid;
 };
 
 struct gt_gpu_times {
@@ -59,15 +74,20 @@ struct gt_gpu_times {
 	struct gt_hash *processes;     /* by ring */
 	struct gt_event_queue *events; /* of this round */
 	uint64_t read, lost, malformed;
-	struct gt_agent_calls *calls; /* NULL: they are seen by uprobes */
+	struct gt_exact_grids *grids; /* NULL: times are measured alone */
+	GT_VEC(struct times_held) held;
+	GT_VEC(struct gt_exact_launch) launches; /* that are being matched */
+	uint64_t kernels, exact;                 /* operations */
+	struct gt_agent_calls *calls;            /* NULL: they are seen by uprobes */
 };
 
-int gt_gpu_times_parse(const char *text, uint64_t *ret_period)
+int gt_gpu_times_parse(const char *text, uint64_t *ret_period, bool *ret_exact)
 {
 	static const char sampled[] = "sampled=";
+	bool exact = text && !strcmp(text, "exact");
 	uint64_t period = 0;
 
-	if (text && !strcmp(text, "all"))
+	if (exact || (text && !strcmp(text, "all")))
 		period = 1;
 	else if (text && !strncmp(text, sampled, strlen(sampled))) {
 		if (gt_parse_u64(text + strlen(sampled), &period) || !period)
@@ -76,6 +96,7 @@ int gt_gpu_times_parse(const char *text, uint64_t *ret_period)
 		return -EINVAL;
 	}
 	*ret_period = period;
+	*ret_exact = exact;
 	return 0;
 }
 
@@ -223,6 +244,8 @@ static uint64_t clock_error(const struct times_clock *clock)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
+static void settle_process(struct gt_gpu_times *times, const struct times_process *process);
+
 static bool take_moment(struct gt_gpu_times *times, struct times_process *process,
 			const struct gt_agent_clock *record)
 {
@@ -237,6 +260,7 @@ static bool take_moment(struct gt_gpu_times *times, struct times_process *proces
 	    record->before > record->after || record->after > gt_clock_monotonic() + FUTURE_NS)
 		return false;
 	if (!clock) {
+		settle_process(times, process);
 		clock = &process->clocks[process->next++ % MAX_CLOCKS];
 		clear_clock(clock);
 		clock->number = record->head.clock;
@@ -258,22 +282,22 @@ static void apply_causes(struct gt_event_gpu_work *work, bool is_synchronous)
 		work->start = work->submitted < work->head.time ? work->submitted : work->head.time;
 }
 
-static bool take_work(struct gt_gpu_times *times, struct times_process *process,
-		      const struct gt_event_gpu_work *record)
+/*
+ * Queue an operation, on CLOCK_MONOTONIC. exact: times of its kernel on the same clock, or NULL.
+ * False: the times cannot be true.
+ */
+static bool queue_work(struct gt_gpu_times *times, const struct times_clock *clock,
+		       const struct gt_event_gpu_work *record, const struct gt_exact_launch *exact)
 {
-	struct times_clock *clock = record->head.clock >= GT_AGENT_FIRST_CLOCK
-					    ? find_clock(process, record->head.clock)
-					    : NULL;
 	struct gt_event_gpu_work work = *record;
 
-	if (!clock || record->start > record->head.time || record->operation > GT_GPU_GRAPH)
-		return false;
-	clock->used = true;
-	work.start = host_time(clock, record->start);
-	work.head.time = host_time(clock, record->head.time);
+	work.start = host_time(clock, exact ? exact->first : record->start);
+	work.head.time = host_time(clock, exact ? exact->last : record->head.time);
 	work.head.clock = GT_CLOCK_MONOTONIC;
-	work.error = clock_error(clock);
-	work.flags &= ~(uint32_t)GT_AGENT_SYNCHRONOUS;
+	work.error = clock_error(clock) + (exact ? exact->error : 0);
+	work.flags &= ~(uint32_t)(GT_AGENT_SYNCHRONOUS | GT_GPU_EXACT);
+	if (exact)
+		work.flags |= GT_GPU_EXACT;
 	if (!clock->is_virtual)
 		apply_causes(&work, record->flags & GT_AGENT_SYNCHRONOUS);
 	if (work.start > work.head.time || work.head.time > gt_clock_monotonic() + FUTURE_NS)
@@ -281,6 +305,146 @@ static bool take_work(struct gt_gpu_times *times, struct times_process *process,
 	times->read++;
 	gt_event_queue_copy(times->events, &work.head);
 	return true;
+}
+
+static bool take_work(struct gt_gpu_times *times, struct times_process *process,
+		      const struct gt_event_gpu_work *record)
+{
+	struct times_clock *clock = record->head.clock >= GT_AGENT_FIRST_CLOCK
+					    ? find_clock(process, record->head.clock)
+					    : NULL;
+	struct times_held held = {.work = *record, .process = process, .clock = clock};
+
+	if (!clock || record->start > record->head.time || record->operation > GT_GPU_GRAPH)
+		return false;
+	clock->used = true;
+	held.arrived = times->grids ? gt_clock_monotonic() : 0;
+	return times->grids && !gt_vec_push(&times->held, held)
+		       ? true
+		       : queue_work(times, clock, record, NULL);
+}
+
+/* ---- exact times -------------------------------------------------------------------------- */
+
+static int compare_submitted(const void *one, const void *other)
+{
+	const struct gt_exact_launch *left = one, *right = other;
+
+	return (left->submitted > right->submitted) - (left->submitted < right->submitted);
+}
+
+/* List the held kernels of one clock, from `first` on, in the order of their submission. */
+static int list_launches(struct gt_gpu_times *times, size_t first)
+{
+	const struct times_clock *clock = times->held.items[first].clock;
+
+	times->launches.count = 0;
+	for (size_t i = first; i < times->held.count; i++) {
+		struct times_held *held = &times->held.items[i];
+
+		if (held->clock != clock)
+			continue;
+		held->is_matched = true;
+		if (held->work.operation == GT_GPU_KERNEL &&
+		    gt_vec_push(&times->launches,
+				(struct gt_exact_launch){.start = held->work.start,
+							 .end = held->work.head.time,
+							 .submitted = held->work.submitted,
+							 .returned = held->work.returned,
+							 .function = held->work.object,
+							 .is_settled = held->is_settled,
+							 .number = i}))
+			return -ENOMEM;
+	}
+	if (times->launches.count)
+		qsort(times->launches.items, times->launches.count, sizeof(*times->launches.items),
+		      compare_submitted);
+	return 0;
+}
+
+/* Match the held kernels of one clock, from `first` on, to the grids of their process. */
+static void match_clock(struct gt_gpu_times *times, size_t first)
+{
+	struct times_clock *clock = times->held.items[first].clock;
+	const struct gt_event_gpu_work *work = &times->held.items[first].work;
+	struct gt_exact_times *grids = gt_exact_grids_of(times->grids, work->head.process);
+
+	if (list_launches(times, first))
+		times->lost++;
+	if (!grids || !times->launches.count || clock->is_virtual)
+		return;
+	clock->exact.host_offset = (int64_t)(host_time(clock, work->head.time) - work->head.time);
+	clock->exact.host_error = clock_error(clock);
+	gt_exact_times_match(grids, &clock->exact, times->launches.items, times->launches.count);
+	gt_vec_each (launch, &times->launches)
+		times->held.items[launch->number].exact = *launch;
+}
+
+/* Queue the operations that are settled, with exact times where there are. */
+static void queue_settled(struct gt_gpu_times *times)
+{
+	size_t kept = 0;
+
+	gt_exact_grids_read(times->grids);
+	gt_vec_each (held, &times->held)
+		held->is_matched = false;
+	for (size_t i = 0; i < times->held.count; i++)
+		if (times->held.items[i].is_settled && !times->held.items[i].is_matched)
+			match_clock(times, i);
+	gt_vec_each (held, &times->held) {
+		const struct gt_exact_launch *exact = held->exact.is_exact ? &held->exact : NULL;
+		bool valid;
+
+		if (!held->is_settled) {
+			times->held.items[kept++] = *held;
+			continue;
+		}
+		valid = queue_work(times, held->clock, &held->work, exact);
+		times->malformed += !valid;
+		times->kernels += valid && held->work.operation == GT_GPU_KERNEL;
+		times->exact += valid && exact;
+	}
+	times->held.count = kept;
+}
+
+static void settle_process(struct gt_gpu_times *times, const struct times_process *process)
+{
+	bool has_any = false;
+
+	gt_vec_each (held, &times->held) {
+		held->is_settled = held->process == process;
+		has_any |= held->is_settled;
+	}
+	if (has_any)
+		queue_settled(times);
+}
+
+/* Settle the operations that have waited long enough, or all. */
+static void settle_old(struct gt_gpu_times *times, bool all)
+{
+	size_t surplus = times->held.count > MAX_HELD ? times->held.count - MAX_HELD : 0;
+	uint64_t now = gt_clock_monotonic();
+	bool has_any = false;
+
+	gt_vec_each (held, &times->held) {
+		held->is_settled = all || (size_t)(held - times->held.items) < surplus ||
+				   held->arrived + SETTLE_NS <= now;
+		has_any |= held->is_settled;
+	}
+	if (has_any)
+		queue_settled(times);
+}
+
+static void end_process(struct gt_gpu_times *times, uint64_t ring)
+{
+	struct times_process *process = gt_hash_remove_u64(times->processes, ring);
+
+	if (process)
+		settle_process(times, process);
+	if (process && times->grids)
+		gt_exact_grids_forget(times->grids, process->pid);
+	if (process)
+		free_process(process);
 }
 
 static void take_event(void *context, uint64_t ring, const struct gt_event *event)
@@ -292,9 +456,7 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 	if (event && times->calls && gt_agent_calls_take(times->calls, event, times->events))
 		return;
 	if (!event) {
-		process = gt_hash_remove_u64(times->processes, ring);
-		if (process)
-			free_process(process);
+		end_process(times, ring);
 		return;
 	}
 	process = find_process(times, ring);
@@ -302,6 +464,7 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 		times->lost++;
 		return;
 	}
+	process->pid = event->process;
 	if (event->kind == GT_AGENT_EVENT_CLOCK)
 		valid = take_moment(times, process, (const void *)event);
 	else if (event->kind == GT_EVENT_gpu_work)
@@ -315,6 +478,21 @@ static void put_part(struct gt_strbuf *text, uint64_t count, const char *what)
 {
 	if (count)
 		gt_strbuf_printf(text, "%s%" PRIu64 " %s", text->length ? ", " : "", count, what);
+}
+
+/* How many kernels have exact times. */
+static void note_exact(const struct gt_gpu_times *times, struct gt_event_queue *events)
+{
+	uint64_t lost = gt_exact_grids_lost(times->grids);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	if (times->exact < times->kernels)
+		gt_strbuf_puts(&text, "; the others were not patched, or their records are lost, "
+				      "or in virtual time");
+	if (lost)
+		gt_strbuf_printf(&text, "; %" PRIu64 " records lost", lost);
+	gt_event_queue_note(events, "GPU times: exact for %" PRIu64 " of %" PRIu64 " kernels%s",
+			    times->exact, times->kernels, gt_strbuf_string(&text));
 }
 
 /* Which operations have no times, and why. */
@@ -344,6 +522,8 @@ static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queu
 		gt_event_queue_note(events, "GPU times: %" PRIu64 " operation%s timed%s%s",
 				    times->read, times->read == 1 ? "" : "s",
 				    text.length ? "; " : "", gt_strbuf_string(&text));
+	if (times->grids && times->kernels)
+		note_exact(times, events);
 }
 
 /* ---- the companion ----------------------------------------------------------------------- */
@@ -365,7 +545,7 @@ static int prepare(void *context, struct gt_environment *environment, bool filte
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_GPU_TIMES, period);
 	/* The software GPU gets the PTX of cubins from the collector. */
-	if (!error && !times->inner && !environment->soft_gpu)
+	if (!error && !times->inner && !times->grids && !environment->soft_gpu)
 		error = gt_environment_set(environment, GT_AGENT_IMAGES, "0");
 	return error;
 }
@@ -397,9 +577,15 @@ static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
 		error = ended ? gt_inject_finish(times->inject, diag)
 			      : gt_inject_poll(times->inject, diag);
 	times->events = events;
-	do
+	do {
 		more = gt_inject_read_events(times->inject, take_event, times);
-	while (more && --rounds > 0);
+		if (times->grids) {
+			gt_exact_grids_read(times->grids);
+			settle_old(times, false);
+		}
+	} while (more && --rounds > 0);
+	if (ended)
+		settle_old(times, true);
 	if (!more)
 		times->companion.complete = now;
 	if (times->calls)
@@ -428,7 +614,14 @@ static void count_calls(const void *context, struct gt_counts *counts)
 static int open_collector(struct gt_gpu_times *times, struct gt_diag *diag)
 {
 	const struct gt_inject_options options = {.event_bytes = GT_GPU_TIMES_RING};
+	int error;
 
+	if (times->options->gpu_times_exact) {
+		error = gt_exact_grids_open(times->inner, GT_GPU_TIMES_RING,
+					    times->options->verbose, &times->grids, diag);
+		times->inject = error ? NULL : gt_exact_grids_inject(times->grids);
+		return error;
+	}
 	if (times->inner) {
 		times->inject = times->inner->inject;
 		return 0;
@@ -480,6 +673,9 @@ void gt_gpu_times_close(struct gt_gpu_times *times)
 	gt_agent_calls_close(times->calls);
 	if (times->owns_inject)
 		gt_inject_close(times->inject);
+	gt_exact_grids_close(times->grids);
+	gt_vec_free(&times->held);
+	gt_vec_free(&times->launches);
 	gt_hash_free_with(times->processes, free_process);
 	free(times);
 }

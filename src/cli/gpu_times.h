@@ -15,15 +15,17 @@ struct gt_gpu_times;
 #define GT_GPU_TIMES_RING (4u << 20)
 
 /*
- * Parse the option's value: "off" or NULL 0, "all" 1, "sampled=N" N, of which every N-th operation
- * is timed. 0 or -EINVAL.
+ * Parse the option's value: "off" or NULL 0, "all" and "exact" 1, "sampled=N" N, of which every
+ * N-th operation is timed. *ret_exact: kernels record their first and last instruction, too. 0 or
+ * -EINVAL.
  */
-int gt_gpu_times_parse(const char *text, uint64_t *ret_period);
+int gt_gpu_times_parse(const char *text, uint64_t *ret_period, bool *ret_exact);
 
 /*
  * Open for options; `period` is that of `gpu_times`, 0: no work is timed. A companion of them
  * continues inside this one; its collector has rings of GT_GPU_TIMES_RING. 0 or -Exxx. `options`
- * must outlive the result.
+ * must outlive the result. With `gpu_times_exact` of the options, the program of exact_grids.h is
+ * in the kernels of the command.
  */
 int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 		      struct gt_gpu_times **ret_times, struct gt_diag *diag);

@@ -202,10 +202,41 @@ static int read_objects(struct gt_cli_injection *self, const char *const *paths,
 	return count_programs(self);
 }
 
+/* The given objects, and the own one as the last. GT_GO_ON, or the exit status. */
+static int read_all_objects(struct gt_cli_injection *self, const char *const *paths, size_t count)
+{
+	GT_VEC(const char *) all = {0};
+	int status = GT_GO_ON;
+
+	for (size_t i = 0; i < count && status == GT_GO_ON; i++)
+		if (gt_vec_push(&all, paths[i]))
+			status = GT_EXIT_FAILED;
+	if (self->given->own && gt_vec_push(&all, self->given->own))
+		status = GT_EXIT_FAILED;
+	if (status != GT_GO_ON)
+		gt_cli_error("out of memory");
+	else
+		status = read_objects(self, all.items, all.count);
+	if (status == GT_GO_ON && self->given->own)
+		self->own = &self->parts.parts[count];
+	gt_vec_free(&all);
+	return status;
+}
+
+uint32_t gt_cli_injection_own_map(const struct gt_cli_injection *self, const char *name)
+{
+	const struct gt_bpf_object *object = self->own->object;
+
+	for (uint32_t i = 0; i < object->map_count; i++)
+		if (!strcmp(object->maps[i].name, name))
+			return self->own->maps[i];
+	return UINT32_MAX;
+}
+
 int gt_cli_injection_read(struct gt_cli_injection *self, const char *const *paths, size_t count)
 {
 	struct gt_diag diag = {0};
-	int status = read_objects(self, paths, count);
+	int status = read_all_objects(self, paths, count);
 
 	if (status == GT_GO_ON)
 		status = verify_chosen_programs(self);

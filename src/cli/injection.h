@@ -31,6 +31,7 @@ struct gt_cli_injection_options {
 	struct gt_strings names;   /* of the programs to insert; none: all */
 	uint64_t top;              /* rows of a report; 0: all */
 	uint32_t event_bytes;      /* as in gt_inject_options */
+	const char *own;           /* an object beside those of the user, or NULL; not shown */
 	int by;                    /* of rows: enum gt_cli_injection_rows */
 };
 
@@ -78,8 +79,9 @@ enum {
 /* The programs of objects, verified, and the collector. */
 struct gt_cli_injection {
 	const struct gt_cli_injection_options *given;
-	struct gt_bpf_parts parts;    /* the objects that were given */
-	struct gt_bpf_object *object; /* made of them */
+	struct gt_bpf_parts parts;     /* the objects that were given */
+	struct gt_bpf_object *object;  /* made of them */
+	const struct gt_bpf_part *own; /* one of the parts, or NULL */
 	struct gt_patch_program programs[GT_PATCH_MAX_PROGRAMS];
 	struct gt_facts facts[GT_PATCH_MAX_PROGRAMS];
 	struct gt_bpf_filter filters[GT_PATCH_MAX_PROGRAMS];
@@ -113,6 +115,9 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 			 const struct gt_cli_injection_view *view);
 void gt_cli_injection_free(struct gt_cli_injection *self);
+
+/* The map of `own` of that name, in the whole; UINT32_MAX: there is none. */
+uint32_t gt_cli_injection_own_map(const struct gt_cli_injection *self, const char *name);
 
 /* injection_show.c */
 

@@ -8,7 +8,8 @@
 
 bool gt_cli_injection_shows(const struct gt_cli_injection *self, uint32_t map)
 {
-	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant;
+	return gt_inject_has_map(self->inject, map) && !self->object->maps[map].constant &&
+	       !(self->own && gt_bpf_part_map(self->own, map) != UINT32_MAX);
 }
 
 /* Maps that only host programs use; records of rings are printed as they come. */

@@ -140,10 +140,10 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 					  trace->stack_depth, GT_MAX_CALLERS);
 	if (trace->gpu_times_default && command && !trace->gpu_times)
 		trace->gpu_times = "all";
-	if (gt_gpu_times_parse(trace->gpu_times, &trace->gpu_times_period))
+	if (gt_gpu_times_parse(trace->gpu_times, &trace->gpu_times_period, &trace->gpu_times_exact))
 		return gt_cli_usage_error(self,
 					  "invalid value '%s' for --gpu-times (one of: off, all, "
-					  "sampled=N)",
+					  "exact, sampled=N)",
 					  trace->gpu_times);
 	if (trace->via == GT_VIA_AGENT && complete_via_agent(self, trace, command))
 		return GT_EXIT_USAGE;

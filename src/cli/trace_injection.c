@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/coverage.h"
+#include "cli/exact_grids.h"
 #include "event/kinds.h"
 
 enum {
@@ -344,6 +345,9 @@ static int open_collector(struct gt_trace_injection *injection)
 		.interval_ms = INTERVAL_MS,
 		.poll = poll_collector,
 	};
+	if (injection->self.own)
+		injection->companion.exact_map =
+			gt_cli_injection_own_map(&injection->self, GT_EXACT_GRIDS_MAP);
 	return GT_GO_ON;
 }
 

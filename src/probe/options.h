@@ -85,8 +85,9 @@
 	OPTION(command, FLAG, cgroups, 0, "containers", NULL, NULL, LIVE, \
 	       "record the cgroup of each process, and its container") \
 	OPTION(command, STRING, gpu_times, 0, "gpu-times", "WHICH", NULL, LIVE, \
-	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, or " \
-	       "sampled=N: every N-th (default: all in record, report and why, else off)") \
+	       "time the copies, memsets, kernels and graphs of CMD on the GPU: off, all, sampled=N " \
+	       "(every N-th), or exact: all, and kernels by programs in them (default: all in " \
+	       "record, report and why, else off)") \
 	OPTION(command, CHOICE, via, 0, "via", "METHOD", gt_via_methods, LIVE, \
 	       "who sees calls of APIs: kernel (uprobes), agent (in the processes of CMD, without " \
 	       "privilege), or auto: kernel if permitted, else agent (default: auto)") \
@@ -129,6 +130,7 @@ struct gt_trace_options {
 	bool via_is_chosen; /* `via` was auto, and is the agent since uprobes are not permitted */
 	bool gpu_times_default;    /* time the work of a command unless --gpu-times is given */
 	uint64_t gpu_times_period; /* `gpu_times`: 0: off; every n-th operation is timed */
+	bool gpu_times_exact;      /* kernels record their first and last instruction, too */
 	bool entries;              /* write entry events, for live text */
 	bool failures;             /* also calls of unselected functions, if they return an error */
 	bool capture;              /* the events are stored, and may be analysed elsewhere */

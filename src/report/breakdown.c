@@ -215,6 +215,14 @@ static void put_longest(struct gt_strbuf *text, const struct gt_process_breakdow
 	gt_table_put(&table, text);
 }
 
+/* The least exact one of a kernel's times. */
+static enum gt_times_basis kernel_basis(const struct gt_kernel_times *kernel)
+{
+	if (kernel->estimated)
+		return GT_TIMES_ESTIMATED;
+	return kernel->exact == kernel->runs.count ? GT_TIMES_EXACT : GT_TIMES_MEASURED;
+}
+
 static void put_kernels(struct gt_strbuf *text, const struct gt_process_breakdown *row,
 			uint64_t top)
 {
@@ -233,7 +241,7 @@ static void put_kernels(struct gt_strbuf *text, const struct gt_process_breakdow
 		gt_table_number(&table, kernel->runs.count);
 		gt_report_put_durations(&table, &kernel->runs);
 		gt_table_duration(&table, gt_histogram_mean(&kernel->queued));
-		gt_table_text(&table, kernel->estimated ? "estimated" : "measured");
+		gt_table_text(&table, gt_times_basis_name(kernel_basis(kernel)));
 	}
 	gt_table_put(&table, text);
 	gt_report_put_rest(text, top, row->kernels.count);

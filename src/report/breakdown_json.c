@@ -91,6 +91,7 @@ static void json_kernels(struct gt_json *json, const struct gt_process_breakdown
 		gt_json_u64(json, "total", kernel->runs.sum);
 		gt_report_json_durations(json, "run", &kernel->runs);
 		gt_report_json_durations(json, "queued", &kernel->queued);
+		gt_json_u64(json, "exact", kernel->exact);
 		gt_json_u64(json, "estimated", kernel->estimated);
 		gt_json_object_end(json);
 	}

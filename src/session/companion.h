@@ -16,6 +16,7 @@ struct gt_inject;
 struct gt_companion {
 	void *context;
 	struct gt_inject *inject; /* its collector (run/inject.h) */
+	uint32_t exact_map;       /* of the collector, with --gpu-times exact: cli/exact_grids.h */
 	/*
 	 * Change the environment of the command, before its process is created. filtered: the
 	 * process gets a filter of system calls from the session. 0 or -Exxx.

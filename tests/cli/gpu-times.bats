@@ -14,8 +14,13 @@ timed=$build/tests/programs/timed
 
 # trace_times OPTION… -- COMMAND…: the events are in events.json, in the order of their ends.
 trace_times() {
+	trace_times_of all "$@"
+}
+
+# trace_times_of WHICH OPTION… -- COMMAND…
+trace_times_of() {
 	rm -f "$SOFTGPU_LOG"
-	gputap trace --gpu soft --gpu-times all --json -o "$BATS_TEST_TMPDIR/out.json" "$@"
+	gputap trace --gpu soft --gpu-times "$1" --json -o "$BATS_TEST_TMPDIR/out.json" "${@:2}"
 	jq -cs 'map(select(.source == "gpu")) | sort_by(.stream, .time)' "$BATS_TEST_TMPDIR/out.json" \
 		>"$BATS_TEST_TMPDIR/events.json"
 	jq -cs 'map(select(.op | IN("kernel", "copy", "set"))) | sort_by(.stream, .end)' "$SOFTGPU_LOG" \
@@ -139,13 +144,77 @@ names='def logged: if .op == "kernel" then "gpu_kernel" elif .op == "set" then "
 	ask '$events | map(select(.name == "gpu_kernel")) | length == 16'
 }
 
+# The events with exact times, and the kernels of the log.
+exact='($events | map(select(.flags == "0x1"))) as $kernels | ($log | map(select(.op == "kernel"))) as $logged | '
+
+@test "with --gpu-times exact a kernel has the times of its first and last instruction" {
+	for program in pipeline streams vectoradd; do
+		need_file "$examples/$program" "example (no clang that makes PTX)"
+		trace_times_of exact -- "$examples/$program"
+		expect_status 0
+		[[ $stderr =~ exact\ for\ ([0-9]+)\ of\ ([0-9]+)\ kernels ]]
+		# In one stream there is no doubt which is which.
+		[ "$program" = streams ] || [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+		ask '$events | map(select(.flags == "0x1")) | length == '"${BASH_REMATCH[1]}"' and length > 0'
+		ask '$events | map(select(.flags == "0x1" and .name != "gpu_kernel")) == []'
+		# The log has the times around them.
+		ask "$exact"'$kernels | all(. as $kernel | any($logged[]; .start <= $kernel.start + $kernel.error and
+			$kernel.time <= .end + $kernel.error) and .start <= .time)'
+		[ "$program" != pipeline ] || ask "$exact"'[$kernels, $logged] | transpose |
+			all(.[0].start + .[0].error >= .[1].start and .[0].time <= .[1].end + .[0].error)'
+	done
+}
+
+@test "exact times do not depend on where the GPU's clock is" {
+	need_file "$examples/pipeline" "example (no clang that makes PTX)"
+	for offset in -86400s 5000s; do
+		SOFTGPU_CLOCK_OFFSET=$offset SOFTGPU_CLOCK_DRIFT=50 \
+			trace_times_of exact -- "$examples/pipeline"
+		expect_error_line '^gputap: GPU times: exact for 16 of 16 kernels$'
+		ask "$exact"'[$kernels, $logged] | transpose |
+			all(.[0].start + .[0].error >= .[1].start and .[0].time <= .[1].end + .[0].error)'
+	done
+}
+
+@test "exact times work beside other GPU programs, whose maps alone are printed" {
+	need_file "$examples/pipeline" "example (no clang that makes PTX)"
+	gputap trace --gpu soft --gpu-times exact --inject "$build/programs/cudacounter.bpf.o" -- "$examples/pipeline"
+	expect_status 0
+	expect_error_line '^gputap: GPU times: exact for 16 of 16 kernels$'
+	[[ $output$stderr == *kernels* ]]
+	[[ $output$stderr != *exact_grids* && $output$stderr != *exact_slots* ]]
+}
+
+@test "kernels without exact times have measured ones: other functions, graphs, virtual time" {
+	need_file "$examples/pipeline" "example (no clang that makes PTX)"
+	trace_times_of exact --inject "$build/programs/cudacounter.bpf.o" --kernel 'none*' -- "$examples/pipeline"
+	expect_error_line '^gputap: GPU times: exact for 0 of 16 kernels; the others were not patched, or their records are lost, or in virtual time$'
+	ask '$events | map(select(.name == "gpu_kernel")) | length == 16 and all(.flags == "0x0")'
+	export SOFTGPU_TIME=virtual
+	trace_times_of exact -- "$examples/pipeline"
+	ask '[$events[] | .duration] == [$log[] | .end - .start]'
+	unset SOFTGPU_TIME
+	trace_times_of exact -- "$timed" capture
+	ask '$events | map(.flags) == ["0x0", "0x0", "0x0", "0x0"]'
+}
+
+@test "report marks exact times" {
+	need_file "$examples/pipeline" "example (no clang that makes PTX)"
+	gputap record --gpu soft --gpu-times exact -e cuda -o "$BATS_TEST_TMPDIR/run.gtap" -- "$examples/pipeline"
+	expect_status 0
+	gputap report --from "$BATS_TEST_TMPDIR/run.gtap" --json
+	expect_json '.[0].processes[0].kernels[0] | .run.count == 16 and .exact == 16 and .estimated == 0'
+	gputap report --from "$BATS_TEST_TMPDIR/run.gtap"
+	expect_output_line '^GPU 0 kernel +16 .* exact$'
+}
+
 @test "--gpu-times needs a command that can load the agent, and says so" {
 	gputap trace --gpu-times all
 	expect_status 2
 	expect_error_line '^gputap: --gpu-times needs a command: -- CMD: the agent that times work cannot enter a running process'
 	gputap trace --gpu-times sometimes -- true
 	expect_status 2
-	expect_error_line "^gputap: invalid value 'sometimes' for --gpu-times \(one of: off, all, sampled=N\)"
+	expect_error_line "^gputap: invalid value 'sometimes' for --gpu-times \(one of: off, all, exact, sampled=N\)"
 	gputap trace --gpu-times sampled=0 -- true
 	expect_status 2
 	gputap trace --gpu soft --gpu-times all -- true

@@ -342,6 +342,7 @@ static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_o
 		kernel = &row->kernels.items[row->kernels.count - 1];
 	}
 	kernel->estimated += operation->basis == GT_TIMES_ESTIMATED;
+	kernel->exact += operation->basis == GT_TIMES_EXACT;
 	error = gt_histogram_add(&kernel->runs, operation->end - operation->start);
 	return error ? error
 		     : gt_histogram_add(&kernel->queued,

@@ -84,6 +84,7 @@ struct gt_kernel_times {
 	const char *kernel; /* mangled; NULL: not known */
 	struct gt_histogram runs, queued;
 	uint64_t estimated; /* of them: bounds */
+	uint64_t exact;     /* of them: by instructions of the kernel */
 };
 
 struct gt_copy_times {

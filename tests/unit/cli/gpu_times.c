@@ -269,10 +269,13 @@ TEST("values of --gpu-times")
 		const char *text;
 		int error;
 		uint64_t period;
+		bool exact;
 	} cases[] = {
 		{NULL, 0, 0},
 		{"off", 0, 0},
 		{"all", 0, 1},
+		{"exact", 0, 1, true},
+		{"exactly", -EINVAL, 77},
 		{"sampled=1", 0, 1},
 		{"sampled=1000", 0, 1000},
 		{"sampled=0", -EINVAL, 77},
@@ -285,9 +288,11 @@ TEST("values of --gpu-times")
 
 	for (size_t i = 0; i < gt_countof(cases); i++) {
 		uint64_t period = 77;
+		bool exact = false;
 
-		CHECK_INT(gt_gpu_times_parse(cases[i].text, &period), cases[i].error);
+		CHECK_INT(gt_gpu_times_parse(cases[i].text, &period, &exact), cases[i].error);
 		CHECK_INT(period, cases[i].period);
+		CHECK_INT(exact, cases[i].exact);
 	}
 }
 
