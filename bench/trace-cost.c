@@ -228,9 +228,10 @@ static double by_agent(size_t number, const char *self, long calls, uint64_t *lo
 		return -1;
 	close(fd);
 	snprintf(command, sizeof(command),
-		 "%s trace --via agent -f 'cuda?etDevice,cudaLaunchKernel' --stack %s -o %s -- "
+		 "LD_LIBRARY_PATH=%s %s trace --gpu nvidia --via agent -f "
+		 "'cuda?etDevice,cudaLaunchKernel' --stack %s -o %s -- "
 		 "%s --child %zu %ld 2>/dev/null",
-		 GPUTAP, agent_cases[number].stack, capture, self, number, calls);
+		 STANDIN, GPUTAP, agent_cases[number].stack, capture, self, number, calls);
 	output = popen(command, "r");
 	if (output && fscanf(output, "%lf", &ns) != 1)
 		ns = -1;

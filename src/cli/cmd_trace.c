@@ -346,10 +346,7 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	given->injection.json = given->target.json;
 	given->injection.verbose = given->target.trace.verbose;
 	given->injection.threads = GT_CLI_INJECTION_THREADS;
-	given->injection.event_bytes =
-		given->target.trace.gpu_times_period || given->target.trace.via == GT_VIA_AGENT
-			? GT_GPU_TIMES_RING
-			: 0;
+	given->injection.event_bytes = gt_gpu_times_ring(&given->target.trace);
 	if (given->target.trace.gpu_times_exact && gt_exact_grids_object(&exact, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;

@@ -13,17 +13,19 @@
 #include "cli/agent_calls.h"
 #include "cli/exact_grids.h"
 #include "run/inject_command.h"
+#include "session/session.h"
 
 enum {
 	INTERVAL_MS = 5,  /* between two reads of the rings */
 	MAX_CLOCKS = 16,  /* of a process; then the oldest one is forgotten */
 	MAX_MOMENTS = 64, /* of a clock; then every second one is forgotten */
-	MAX_ROUNDS = 64,  /* of reading at the end, while processes continue */
+	MAX_ROUNDS = 512, /* of reading at the end, while processes continue */
 	MAX_HELD = 1024,  /* operations that wait; then the earliest is settled */
 	STEP_NS = 500,    /* the resolution of events that CUDA documents */
 };
 
 #define DRIFTS_AFTER_NS GT_SECOND_NS  /* earlier, the drift is less than its error */
+#define TIMES_RING (4u << 20)         /* bytes of a ring with times alone */
 #define SETTLE_NS (GT_SECOND_NS / 20) /* until operations that overlapped it have been reported */
 #define FUTURE_NS GT_SECOND_NS        /* an event that is later than this is not true */
 
@@ -586,6 +588,7 @@ static int poll_agents(void *context, struct gt_event_queue *events, bool ended,
 	} while (more && --rounds > 0);
 	if (ended)
 		settle_old(times, true);
+	times->companion.more = more;
 	if (!more)
 		times->companion.complete = now;
 	if (times->calls)
@@ -611,13 +614,30 @@ static void count_calls(const void *context, struct gt_counts *counts)
 	gt_agent_calls_count(times->calls, counts);
 }
 
+uint32_t gt_gpu_times_ring(const struct gt_trace_options *options)
+{
+	bool has_calls = options->via == GT_VIA_AGENT;
+	uint64_t wanted = has_calls && options->ring_size ? options->ring_size
+			  : has_calls                     ? GT_DEFAULT_RING_SIZE
+							  : TIMES_RING;
+	uint32_t size = GT_AGENT_RING_MIN;
+
+	if (!has_calls && !options->gpu_times_period)
+		return 0;
+	while (size < wanted && size < GT_AGENT_RING_MAX)
+		size *= 2;
+	return size;
+}
+
 static int open_collector(struct gt_gpu_times *times, struct gt_diag *diag)
 {
-	const struct gt_inject_options options = {.event_bytes = GT_GPU_TIMES_RING};
+	const struct gt_inject_options options = {
+		.event_bytes = gt_gpu_times_ring(times->options),
+	};
 	int error;
 
 	if (times->options->gpu_times_exact) {
-		error = gt_exact_grids_open(times->inner, GT_GPU_TIMES_RING,
+		error = gt_exact_grids_open(times->inner, options.event_bytes,
 					    times->options->verbose, &times->grids, diag);
 		times->inject = error ? NULL : gt_exact_grids_inject(times->grids);
 		return error;

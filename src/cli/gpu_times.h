@@ -11,8 +11,11 @@
 
 struct gt_gpu_times;
 
-/* Bytes of the ring of each process. */
-#define GT_GPU_TIMES_RING (4u << 20)
+/*
+ * Bytes of the ring that each process gets with these options (gt_inject_options.event_bytes): with
+ * --via agent those of --ring-size, up to GT_AGENT_RING_MAX.
+ */
+uint32_t gt_gpu_times_ring(const struct gt_trace_options *options);
 
 /*
  * Parse the option's value: "off" or NULL 0, "all" and "exact" 1, "sampled=N" N, of which every
@@ -23,7 +26,7 @@ int gt_gpu_times_parse(const char *text, uint64_t *ret_period, bool *ret_exact);
 
 /*
  * Open for options; `period` is that of `gpu_times`, 0: no work is timed. A companion of them
- * continues inside this one; its collector has rings of GT_GPU_TIMES_RING. 0 or -Exxx. `options`
+ * continues inside this one; its collector has rings of gt_gpu_times_ring. 0 or -Exxx. `options`
  * must outlive the result. With `gpu_times_exact` of the options, the program of exact_grids.h is
  * in the kernels of the command.
  */

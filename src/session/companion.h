@@ -36,4 +36,5 @@ struct gt_companion {
 	/* Add the counts of its calls so far; NULL: it has none. */
 	void (*count)(const void *context, struct gt_counts *counts);
 	uint64_t complete; /* with calls: all events up to this time were queued */
+	bool more;         /* events wait: the next call should follow soon */
 };

@@ -139,6 +139,12 @@ static void poll_companion(struct gt_live *live, bool ended)
 		put_records(live, UINT64_MAX);
 }
 
+/* Whether the companion has events that were not read. */
+static bool has_more(const struct gt_live *live)
+{
+	return live->options->companion && live->options->companion->more;
+}
+
 static int poll_interval(const struct gt_live *live)
 {
 	const struct gt_companion *companion = live->options->companion;
@@ -631,7 +637,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 
 	while (!live->stop) {
 		int count = epoll_wait(live->epoll, events, gt_countof(events),
-				       more ? 0 : poll_interval(live));
+				       more || has_more(live) ? 0 : poll_interval(live));
 
 		for (int i = 0; i < count; i++)
 			take_wait(live, &events[i]);

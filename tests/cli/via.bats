@@ -115,3 +115,44 @@ same_calls() {
 	gputap trace --via agent --gpu soft -o out.txt -- "$examples/driver"
 	expect_no_error_line 'are not recorded with'
 }
+
+# With the stand-in runtime, which calls back; without a GPU.
+callback_via() {
+	LD_LIBRARY_PATH=$programs/standin gputap trace --gpu nvidia --via "$1" -o out.txt "${@:2}"
+}
+
+@test "calls that do not return normally are counted as by uprobes" {
+	need_probes
+	for what in 'longjmp 5' 'nested 5' 'exit 5' 'thread 5' 'exec 5' 'launch 5'; do
+		for via in kernel agent; do
+			# shellcheck disable=SC2086 # two words
+			callback_via "$via" -- "$programs/callback" $what
+			expect_status 0
+			grep -E 'calls: .* complete' <<<"$stderr" >"$via"
+			printf '%s\n' "$output" >>"$via"
+		done
+		diff kernel agent || fail "$what"
+	done
+	expect_error_line '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost$'
+}
+
+@test "at full speed a ring that is smaller than the calls loses none" {
+	LD_LIBRARY_PATH=$programs/standin gputap trace --gpu nvidia --via agent --ring-size 1M -c -- "$programs/calls" 200000
+	expect_status 0
+	expect_error_line '^gputap: 200000 calls: 200000 complete, 0 unfinished, 0 lost$'
+}
+
+@test "while gputap is stopped the program continues, and what the ring has no room for is counted as lost" {
+	callback_via agent --ring-size 64K -- "$programs/callback" stop 5000
+	expect_status 0
+	expect_output_line '^callback: 15000 calls$'
+	[[ $stderr =~ incomplete:\ 15000\ calls:\ ([0-9]+)\ complete,\ 0\ unfinished,\ ([0-9]+)\ lost ]] || fail 'no account'
+	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 15000 ]
+	# Those before it are complete.
+	[ "${BASH_REMATCH[2]}" -gt 1000 ] && [ "${BASH_REMATCH[1]}" -ge 5000 ]
+}
+
+@test "a program continues when gputap is killed while its calls are recorded" {
+	"$build/gputap" trace --gpu soft --via agent -o out.txt -- "$programs/timed" kill >output 2>/dev/null || true
+	wait_for grep -q '^counted: 5050$' output
+}

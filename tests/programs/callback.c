@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * CUDA calls that do not return normally. It needs the stand-in runtime, whose cudaMalloc calls
- * back; the callback then does: callback longjmp N leaves each of N calls by longjmp, then makes N
- * ordinary ones callback nested N calls cudaGetDevice from within each of N cudaMalloc calls
- * callback exit N after N ordinary calls, ends the process from within one more callback block N
- * after N ordinary calls, stays in one more until a signal comes callback launch N launches N times
- * by __cudaLaunchKernel, N times by cudaLaunchKernel
+ * back; the callback then does:
+ *
+ *     callback longjmp N  leaves each of N calls by longjmp, then makes N ordinary ones
+ *     callback nested N   calls cudaGetDevice from within each of N cudaMalloc calls
+ *     callback exit N     after N ordinary calls, ends the process from within one more
+ *     callback thread N   in N threads: after an ordinary call, ends the thread from within one
+ * more callback block N    after N ordinary calls, stays in one more until a signal comes callback
+ * exec N     after N ordinary calls, executes itself, to make N ordinary calls more callback stop N
+ * makes N calls, N more while its parent is stopped, and N afterwards callback launch N   launches
+ * N times by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +94,61 @@ static int stay(long count, void (*callback)(void *data))
 	return 1;
 }
 
+static void end_thread(void *data)
+{
+	pthread_exit(data);
+}
+
+static void *run_thread(void *unused)
+{
+	int device;
+
+	cudaGetDevice(&device);
+	make_calls(1);
+	return unused;
+}
+
+static int end_threads(long count)
+{
+	standin_call_back(end_thread, NULL);
+	for (long i = 0; i < count; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, run_thread, NULL))
+			return 1;
+		pthread_join(thread, NULL);
+	}
+	printf("callback: %ld threads ended in a call\n", count);
+	return 0;
+}
+
+static int execute(long count, char *const *arguments)
+{
+	char plain[] = "plain", *const again[] = {arguments[0], plain, arguments[2], NULL};
+
+	make_calls(count);
+	execv("/proc/self/exe", again);
+	return 1;
+}
+
+static int call_plainly(long count)
+{
+	make_calls(count);
+	printf("callback: %ld ordinary calls\n", count);
+	return 0;
+}
+
+static int stop_parent(long count)
+{
+	make_calls(count);
+	kill(getppid(), SIGSTOP);
+	make_calls(count);
+	kill(getppid(), SIGCONT);
+	make_calls(count);
+	printf("callback: %ld calls\n", 3 * count);
+	return 0;
+}
+
 static int launch(long count)
 {
 	const dim3 grid = {2, 3, 4}, block_size = {32, 1, 1};
@@ -116,6 +178,15 @@ int main(int argc, char **argv)
 		return stay(count, block);
 	if (!strcmp(what, "launch"))
 		return launch(count);
-	fprintf(stderr, "usage: callback longjmp|nested|exit|block|launch [N]\n");
+	if (!strcmp(what, "thread"))
+		return end_threads(count);
+	if (!strcmp(what, "exec") && argc > 2)
+		return execute(count, argv);
+	if (!strcmp(what, "plain"))
+		return call_plainly(count);
+	if (!strcmp(what, "stop"))
+		return stop_parent(count);
+	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|stop|launch "
+			"[N]\n");
 	return 2;
 }

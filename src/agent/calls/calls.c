@@ -21,6 +21,10 @@ enum {
 	MAX_ARGUMENTS = 16, /* recorded arguments of a kernel */
 	READ_DIRECTLY = 64, /* bytes; larger structures may be shorter in older versions */
 	REGISTERS = 6,
+	/* Of a full ring. */
+	WAIT_NS = 50 * 1000,              /* between two looks */
+	STUCK_NS = 300 * 1000 * 1000,     /* without a read: the reader is stopped or gone */
+	MAX_WAIT_NS = 1000 * 1000 * 1000, /* of an event, while other threads take the room */
 	/* What stubs.S saves: the registers, the frame pointer, the return address; then the stack.
 	 */
 	SAVED_FRAME = REGISTERS,
@@ -37,8 +41,9 @@ static struct {
 	bool has_key;
 	const struct gt_agent_ring *_Atomic ring;
 	atomic_bool has_no_ring;
-	atomic_bool is_named;  /* its `process` event was written */
-	atomic_uint libraries; /* bit n: the event of library n was written */
+	atomic_bool is_named;   /* its `process` event was written */
+	atomic_uint libraries;  /* bit n: the event of library n was written */
+	_Atomic uint64_t stuck; /* what the reader had released when it was given up, + 1; or 0 */
 } process;
 
 static __thread struct gt_call_thread *own_thread __attribute__((tls_model("initial-exec")));
@@ -76,6 +81,37 @@ static void count(enum gt_agent_count what)
 		gt_agent_count(ring, what);
 }
 
+/*
+ * Wait until a full ring has room, while its reader reads. Where it stops reading, because it is
+ * stopped or gone, only the first event waits. NULL: there is no room.
+ */
+static struct gt_event *wait_for_room(const struct gt_agent_ring *ring, size_t size,
+				      __u64 *ret_position)
+{
+	const struct timespec pause = {.tv_nsec = WAIT_NS};
+	uint64_t released = __atomic_load_n(&ring->head->released, __ATOMIC_ACQUIRE);
+	uint64_t begin = read_clock(), moved = begin, now = begin;
+
+	if (size + sizeof(uint64_t) > ring->capacity)
+		return NULL;
+	while (released + 1 != process.stuck && now - begin < MAX_WAIT_NS) {
+		struct gt_event *record;
+		uint64_t before = released;
+
+		nanosleep(&pause, NULL);
+		record = gt_agent_ring_try(ring, size, ret_position);
+		if (record)
+			return record;
+		now = read_clock();
+		released = __atomic_load_n(&ring->head->released, __ATOMIC_ACQUIRE);
+		if (released != before)
+			moved = now;
+		else if (now - moved >= STUCK_NS)
+			process.stuck = released + 1;
+	}
+	return NULL;
+}
+
 /* The ring counts what it has no room for; here it is counted by what was lost. */
 static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
 {
@@ -83,6 +119,8 @@ static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
 	__u64 position = 0;
 	struct gt_event *record = ring ? gt_agent_ring_try(ring, event->size, &position) : NULL;
 
+	if (!record && ring)
+		record = wait_for_room(ring, event->size, &position);
 	if (!record) {
 		count(lost);
 		return false;
@@ -282,11 +320,13 @@ static void put_string(struct gt_call_frame *frame, uint8_t slot, bool is_there)
 	char *text = room.event.text;
 	size_t size = MAX_STRING - 1, length;
 
+	if (!from)
+		return;
 	if (is_there)
 		length = strnlen((const char *)(uintptr_t)from, size);
 	else
 		length = size = gt_call_read(text, size, from);
-	if (!from || (!is_there && !size))
+	if (!size)
 		return;
 	if (is_there)
 		memcpy(text, (const char *)(uintptr_t)from, length);

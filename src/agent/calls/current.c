@@ -171,10 +171,13 @@ static void learn_current(struct gt_call_current *where, const struct gt_event *
 {
 	uint64_t handle = value;
 
-	if ((effect == GT_EFFECT_CONTEXT_CREATE || effect == GT_EFFECT_CONTEXT_GET ||
-	     effect == GT_EFFECT_CONTEXT_PRIMARY) &&
-	    gt_call_read(&handle, sizeof(handle), value) != sizeof(handle))
-		return;
+	if (effect == GT_EFFECT_CONTEXT_CREATE || effect == GT_EFFECT_CONTEXT_GET ||
+	    effect == GT_EFFECT_CONTEXT_PRIMARY) {
+		if (!value)
+			return;
+		/* The successful call has written it. */
+		memcpy(&handle, (const void *)(uintptr_t)value, sizeof(handle));
+	}
 	switch (effect) {
 	case GT_EFFECT_DEVICE_SET:
 		where->device = device;
