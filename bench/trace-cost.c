@@ -228,7 +228,7 @@ static double by_agent(size_t number, const char *self, long calls, uint64_t *lo
 		return -1;
 	close(fd);
 	snprintf(command, sizeof(command),
-		 "LD_LIBRARY_PATH=%s %s trace --gpu nvidia --via agent -f "
+		 "LD_LIBRARY_PATH=%s %s trace --gpu nvidia --via agent --ring-size 256M -f "
 		 "'cuda?etDevice,cudaLaunchKernel' --stack %s -o %s -- "
 		 "%s --child %zu %ld 2>/dev/null",
 		 STANDIN, GPUTAP, agent_cases[number].stack, capture, self, number, calls);
