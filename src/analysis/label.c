@@ -7,6 +7,7 @@
 #include "analysis/operation.h"
 #include "base/text.h"
 #include "elf/demangle.h"
+#include "event/kinds.h"
 #include "names/python.h"
 
 #define CONTAINER_DIGITS 12 /* as many as container runtimes show */
@@ -302,6 +303,7 @@ void gt_label_container(struct gt_strbuf *text, const struct gt_names *names, ui
 	const char *container = gt_names_container(names, process);
 	const char *cgroup = gt_names_cgroup(names, process);
 
+	gt_put_rank(text, names, process);
 	if (container) {
 		gt_strbuf_printf(text, " in container %.*s", CONTAINER_DIGITS, container);
 	} else if (cgroup) {
@@ -312,7 +314,8 @@ void gt_label_container(struct gt_strbuf *text, const struct gt_names *names, ui
 
 void gt_label_process(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)
 {
-	gt_strbuf_printf(text, "%" PRIu32 " ", process);
+	gt_put_id(text, process);
+	gt_strbuf_putc(text, ' ');
 	gt_put_printable(text, gt_names_process(names, process));
 	gt_label_container(text, names, process);
 }
@@ -361,15 +364,18 @@ void gt_label_group(struct gt_strbuf *text, const struct gt_names *names, enum g
 		gt_label_stack(text, names, group->process, group->number);
 		break;
 	case GT_BY_THREAD:
-		gt_strbuf_printf(text, "thread %" PRIu32, group->thread);
+		gt_strbuf_puts(text, "thread ");
+		gt_put_id(text, group->thread);
 		break;
 	case GT_BY_STREAM:
 		if (group->number == GT_STREAM_NONE)
 			gt_strbuf_putc(text, '-');
 		else
 			gt_strbuf_printf(text, "stream 0x%" PRIx64, group->number);
-		if (group->thread)
-			gt_strbuf_printf(text, " of thread %" PRIu32, group->thread);
+		if (group->thread) {
+			gt_strbuf_puts(text, " of thread ");
+			gt_put_id(text, group->thread);
+		}
 		break;
 	case GT_BY_PROCESS:
 		gt_label_process(text, names, group->process);

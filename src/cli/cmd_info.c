@@ -217,11 +217,12 @@ static void put_processes(struct gt_strbuf *text, const struct capture_info *inf
 
 		memcpy(&process, key, sizeof(process));
 		command = gt_names_command(info->names, (__u32)process);
-		gt_table_number(&table, process);
+		gt_table_id(&table, (uint32_t)process);
 		gt_table_number(&table, totals->events);
 		gt_table_number(&table, totals->calls);
 		gt_put_printable(gt_table_cell(&table),
 				 gt_names_process(info->names, (__u32)process));
+		gt_put_rank(gt_table_cell(&table), info->names, (__u32)process);
 		gt_table_end_cell(&table);
 		gt_put_printable(gt_table_cell(&table), command ? command : "");
 		gt_table_end_cell(&table);
@@ -278,8 +279,9 @@ static void json_processes(struct gt_json *json, const struct capture_info *info
 		memcpy(&process, key, sizeof(process));
 		command = gt_names_command(info->names, (__u32)process);
 		gt_json_object_begin(json, NULL);
-		gt_json_u64(json, "pid", process);
+		gt_json_u64(json, "pid", gt_id_number((__u32)process));
 		gt_json_string(json, "process", gt_names_process(info->names, (__u32)process));
+		gt_json_rank(json, info->names, (__u32)process);
 		if (command)
 			gt_json_string(json, "command", command);
 		else

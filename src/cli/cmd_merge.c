@@ -2,6 +2,7 @@
 /* The command "merge": one capture of several, on one axis of time. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -100,7 +101,7 @@ static void print_file(const struct gt_merge_file *file)
 
 	gt_strbuf_printf(&text, "%s: machine %u, %" PRIu64 " events", file->path, file->machine,
 			 file->events);
-	if (file->offset) {
+	if (file->offset || file->drift) {
 		gt_strbuf_printf(&text, ", times shifted by %s", file->offset < 0 ? "-" : "");
 		gt_format_duration(&text,
 				   (uint64_t)(file->offset < 0 ? -file->offset : file->offset));
@@ -108,6 +109,11 @@ static void print_file(const struct gt_merge_file *file)
 					      ? " (--offset)"
 					      : " (by CLOCK_REALTIME: as exact as the clocks of "
 						"the machines agree)");
+		if (file->drift) {
+			gt_strbuf_puts(&text, ", drift of ");
+			gt_format_duration(&text, (uint64_t)llabs(file->drift));
+			gt_strbuf_puts(&text, " corrected");
+		}
 	}
 	if (file->is_incomplete)
 		gt_strbuf_puts(&text, "; incomplete: corrupt, truncated or without totals");
@@ -182,7 +188,9 @@ const struct gt_cli_command gt_command_merge = {
 		"one "
 		"machine have one clock; those of different machines are related by "
 		"CLOCK_REALTIME, "
-		"or by --offset. Processes of machine N have 2^24 N added to their ids. Totals and "
+		"or by --offset. Process 4711 of machine N is shown as N:4711, with the rank of a "
+		"parallel program that its environment has (OMPI_COMM_WORLD_RANK, PMI_RANK, "
+		"SLURM_PROCID, RANK). Totals and "
 		"losses are the sums; where a capture is incomplete, the result has no totals.",
 	.examples = examples,
 	.options = options,

@@ -28,6 +28,23 @@ struct gt_event {
 	__s16 device; /* CUDA ordinal, or GT_DEVICE_UNKNOWN */
 };
 
+/*
+ * In a merged capture, ids of processes and threads have the number of their machine above these
+ * bits. Linux uses 22 of them (PID_MAX_LIMIT), so that an id of machine 0 is what it was.
+ */
+#define GT_ID_BITS 24
+
+static inline __u32 gt_id_machine(__u32 id)
+{
+	return id >> GT_ID_BITS;
+}
+
+/* The id as it was on its machine. */
+static inline __u32 gt_id_number(__u32 id)
+{
+	return id & ((1u << GT_ID_BITS) - 1);
+}
+
 enum gt_event_kind {
 	GT_EVENT_NONE,
 #define EVENT_BEGIN(name, summary) GT_EVENT_##name,

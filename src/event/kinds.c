@@ -150,6 +150,15 @@ struct gt_event *gt_event_new(enum gt_event_kind kind, const char *tail, size_t 
 	return record;
 }
 
+void gt_put_id(struct gt_strbuf *text, uint32_t id)
+{
+	if (gt_id_machine(id)) {
+		gt_strbuf_u64(text, gt_id_machine(id));
+		gt_strbuf_putc(text, ':');
+	}
+	gt_strbuf_u64(text, gt_id_number(id));
+}
+
 void gt_event_schema(struct gt_strbuf *buffer)
 {
 	gt_strbuf_puts(buffer, "head __u64 time __u32 process __u32 thread __u16 kind __u16 size "

@@ -53,6 +53,9 @@ const char *gt_event_text(const struct gt_event *record, size_t *ret_length);
  */
 struct gt_event *gt_event_new(enum gt_event_kind kind, const char *tail, size_t length);
 
+/* Add the id of a process or thread: "4711", of machine 1 of a merged capture "1:4711". */
+void gt_put_id(struct gt_strbuf *text, uint32_t id);
+
 /* Print the schema of all kinds, as captures begin with it; see docs/events.md. */
 void gt_event_schema(struct gt_strbuf *buffer);
 

@@ -66,20 +66,37 @@ static void put_duration(struct gt_strbuf *cell, const struct csv_row *row)
 		gt_strbuf_u64(cell, duration);
 }
 
+static __u32 process_of(const struct csv_row *row)
+{
+	return row->gpu ? row->gpu->process : row->event->process;
+}
+
 static void put_pid(struct gt_strbuf *cell, const struct csv_row *row)
 {
-	gt_strbuf_u64(cell, row->gpu ? row->gpu->process : row->event->process);
+	gt_strbuf_u64(cell, gt_id_number(process_of(row)));
 }
 
 static void put_tid(struct gt_strbuf *cell, const struct csv_row *row)
 {
-	gt_strbuf_u64(cell, row->gpu ? row->gpu->thread : row->event->thread);
+	gt_strbuf_u64(cell, gt_id_number(row->gpu ? row->gpu->thread : row->event->thread));
 }
 
 static void put_process(struct gt_strbuf *cell, const struct csv_row *row)
 {
-	gt_strbuf_puts(cell, gt_names_process(row->names,
-					      row->gpu ? row->gpu->process : row->event->process));
+	gt_strbuf_puts(cell, gt_names_process(row->names, process_of(row)));
+}
+
+static void put_machine(struct gt_strbuf *cell, const struct csv_row *row)
+{
+	gt_strbuf_u64(cell, gt_id_machine(process_of(row)));
+}
+
+static void put_rank(struct gt_strbuf *cell, const struct csv_row *row)
+{
+	__u32 rank;
+
+	if (gt_names_rank(row->names, process_of(row), &rank))
+		gt_strbuf_u64(cell, rank);
 }
 
 static void put_name(struct gt_strbuf *cell, const struct csv_row *row)
@@ -222,7 +239,7 @@ static void put_wait_time(struct gt_strbuf *cell, const struct csv_row *row)
 static void put_wait_tid(struct gt_strbuf *cell, const struct csv_row *row)
 {
 	if (row->gpu && row->gpu->wait.number)
-		gt_strbuf_u64(cell, row->gpu->wait.thread);
+		gt_strbuf_u64(cell, gt_id_number(row->gpu->wait.thread));
 }
 
 static void put_details(struct gt_strbuf *cell, const struct csv_row *row)
@@ -267,6 +284,8 @@ static const struct {
 	{"wait_time", put_wait_time},
 	{"wait_tid", put_wait_tid},
 	{"details", put_details},
+	{"machine", put_machine},
+	{"rank", put_rank},
 };
 
 /* Add a cell, in quotes if it needs them. Bytes that are not UTF-8 become U+FFFD. */

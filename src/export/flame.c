@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "event/kinds.h"
 #include "output/stack.h"
 
 #define MAX_CALLERS 500 /* less than GT_FLAME_MAX_DEPTH, with room for process, call and kernel */
@@ -123,14 +124,16 @@ static int64_t find_caller(struct gt_flame *flame, const struct gt_names *names,
 {
 	const struct flame_stack_key key = {process, stack};
 	struct flame_callers callers = {.flame = flame};
+	gt_auto_strbuf name = GT_STRBUF_INIT;
 	int64_t node = (int64_t)(uintptr_t)gt_hash_get(flame->stacks, &key, sizeof(key));
 
 	if (node)
 		return node;
 	if (stack)
 		gt_stack_each_frame(names, process, stack, take_frame, &callers);
-	node = find_node(flame, 0,
-			 find_frame(flame, gt_names_process(names, process), "", 0, false));
+	gt_strbuf_puts(&name, gt_names_process(names, process));
+	gt_put_rank(&name, names, process);
+	node = find_node(flame, 0, find_frame(flame, gt_strbuf_string(&name), "", 0, false));
 	for (unsigned i = callers.count; i--;)
 		node = find_node(flame, node, callers.frames[i]);
 	if (node > 0 &&

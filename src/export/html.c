@@ -223,7 +223,9 @@ static const char *process_label(struct gt_strbuf *text, const struct gt_names *
 				 uint32_t process)
 {
 	gt_strbuf_clear(text);
-	gt_strbuf_printf(text, "%" PRIu32 " %s", process, gt_names_process(names, process));
+	gt_put_id(text, process);
+	gt_strbuf_printf(text, " %s", gt_names_process(names, process));
+	gt_put_rank(text, names, process);
 	return gt_strbuf_string(text);
 }
 
@@ -244,7 +246,7 @@ static uint32_t thread_track(struct html_export *page, const struct gt_names *na
 	const char *suffix = kinds[interval->activity].label;
 	char label[48];
 
-	snprintf(label, sizeof(label), "thread %" PRIu32 "%s", interval->thread,
+	snprintf(label, sizeof(label), "thread %" PRIu32 "%s", gt_id_number(interval->thread),
 		 suffix ? suffix : "");
 	return track_number(page, &key, process_label(&page->text, names, interval->process),
 			    label);

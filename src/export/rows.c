@@ -74,7 +74,7 @@ static void json_join(struct gt_json *json, const char *key, const struct gt_tim
 		return;
 	}
 	gt_json_object_begin(json, key);
-	gt_json_u64(json, "tid", join->thread);
+	gt_json_u64(json, "tid", gt_id_number(join->thread));
 	gt_json_u64(json, "time", join->start);
 	gt_json_u64(json, "duration", join->end - join->start);
 	gt_json_object_end(json);
@@ -97,9 +97,10 @@ void gt_json_gpu_interval(struct gt_json *json, const struct gt_names *names,
 	gt_json_u64(json, "shares", interval->shares);
 	gt_json_u64(json, "submitted", interval->submitted);
 	gt_json_u64(json, "released", interval->released);
-	gt_json_u64(json, "pid", interval->process);
-	gt_json_u64(json, "tid", interval->thread);
+	gt_json_u64(json, "pid", gt_id_number(interval->process));
+	gt_json_u64(json, "tid", gt_id_number(interval->thread));
 	gt_json_string(json, "process", gt_names_process(names, interval->process));
+	gt_json_rank(json, names, interval->process);
 	if (interval->device == GT_DEVICE_UNKNOWN)
 		gt_json_null(json, "device");
 	else

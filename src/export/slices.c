@@ -364,6 +364,14 @@ static int put_losses(struct gt_slices *slices, const struct gt_names *names)
 	return add_slice(slices, names, &nowhere, &slice);
 }
 
+/* Viewers show the ids of tracks, which have the machine in them, so the process has its own. */
+static void put_rank(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)
+{
+	gt_put_rank(text, names, process);
+	if (gt_id_machine(process))
+		gt_strbuf_printf(text, " (pid %" PRIu32 ")", gt_id_number(process));
+}
+
 static int name_track(struct gt_slices *slices, const struct gt_names *names,
 		      struct track_lane *lane)
 {
@@ -372,7 +380,9 @@ static int name_track(struct gt_slices *slices, const struct gt_names *names,
 	gt_strbuf_clear(&slices->text);
 	gt_strbuf_puts(&slices->text, process);
 	if (lane->track.kind == GT_TRACK_THREAD)
-		gt_strbuf_printf(&slices->text, " %" PRIu32, lane->track.thread);
+		gt_strbuf_printf(&slices->text, " %" PRIu32, gt_id_number(lane->track.thread));
+	else
+		put_rank(&slices->text, names, lane->track.process);
 	free(lane->name);
 	lane->name = gt_strbuf_steal(&slices->text);
 	lane->track.name = lane->name;

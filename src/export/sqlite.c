@@ -465,6 +465,7 @@ static int put_processes(struct sqlite_export *state, const struct gt_names *nam
 	const void *key;
 	void *value;
 	uint64_t process;
+	uint32_t rank;
 	int error = 0;
 
 	while (!error && gt_hash_next(state->processes, &cursor, &key, &length, &value)) {
@@ -476,6 +477,12 @@ static int put_processes(struct sqlite_export *state, const struct gt_names *nam
 		put_integer(&row, gt_names_parent(names, (uint32_t)process));
 		put_text(&row, gt_names_command(names, (uint32_t)process));
 		put_text(&row, gt_names_container(names, (uint32_t)process));
+		put_integer(&row, gt_id_machine((uint32_t)process));
+		put_integer(&row, gt_id_number((uint32_t)process));
+		if (gt_names_rank(names, (uint32_t)process, &rank))
+			put_integer(&row, rank);
+		else
+			put_null(&row);
 		error = end_row(state, &row);
 	}
 	return error;

@@ -5,9 +5,9 @@
 /* TABLE(name, number of columns, their definitions) */
 #define SQLITE_TABLES(TABLE)                                                                       \
 	TABLE(metadata, 2, "key TEXT PRIMARY KEY, value")                                          \
-	TABLE(processes, 5,                                                                        \
+	TABLE(processes, 8,                                                                        \
 	      "pid INTEGER PRIMARY KEY, name TEXT, parent INTEGER, command TEXT, "                 \
-	      "container TEXT")                                                                    \
+	      "container TEXT, machine INTEGER, machine_pid INTEGER, rank INTEGER")                \
 	TABLE(threads, 5, "pid INTEGER, tid INTEGER, calls INTEGER, first INTEGER, last INTEGER")  \
 	TABLE(calls, 25,                                                                           \
 	      "id INTEGER PRIMARY KEY, time INTEGER, duration INTEGER, pid INTEGER, "              \

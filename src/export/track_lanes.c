@@ -72,7 +72,7 @@ static int add_lane(struct track_lanes *lanes, struct track_output *output)
 	int error;
 
 	if (first->thread)
-		gt_strbuf_printf(&name, "thread %u", first->thread);
+		gt_strbuf_printf(&name, "thread %u", gt_id_number(first->thread));
 	else
 		gt_strbuf_puts(&name, first->name);
 	gt_strbuf_printf(&name, " (overlapping %u)", lanes->count);

@@ -124,6 +124,8 @@ static void put_value(struct gt_strbuf *text, const struct gt_event_field *field
 		gt_format_bytes(text, value);
 	else if (!strcmp(field->unit, "address") || !strcmp(field->unit, "flags"))
 		gt_strbuf_hex(text, value);
+	else if (!strcmp(field->unit, "task"))
+		gt_put_id(text, (uint32_t)value);
 	else if (!strncmp(field->type, "__s", 3))
 		gt_strbuf_i64(text, sign_extend(value, field->size));
 	else
@@ -222,6 +224,8 @@ static void json_field(struct gt_json *json, const struct gt_event_field *field,
 {
 	if (!strcmp(field->unit, "address") || !strcmp(field->unit, "flags"))
 		gt_json_hex(json, field->name, value);
+	else if (!strcmp(field->unit, "task"))
+		gt_json_u64(json, field->name, gt_id_number((uint32_t)value));
 	else if (!strncmp(field->type, "__s", 3))
 		gt_json_i64(json, field->name, sign_extend(value, field->size));
 	else
@@ -266,9 +270,10 @@ void gt_layer_json(struct gt_json *json, const struct gt_layer_kind *row,
 	gt_json_string(json, "schema", "gputap.event.1");
 	gt_json_u64(json, "time", event->time - duration);
 	gt_json_string(json, "clock", "monotonic");
-	gt_json_u64(json, "pid", event->process);
-	gt_json_u64(json, "tid", event->thread);
+	gt_json_u64(json, "pid", gt_id_number(event->process));
+	gt_json_u64(json, "tid", gt_id_number(event->thread));
 	gt_json_string(json, "process", gt_names_process(names, event->process));
+	gt_json_rank(json, names, event->process);
 	gt_json_string(json, "source", row->source);
 	gt_json_string(json, "name", gt_layer_event_name(row, event));
 	json_fields(json, row, names, event);

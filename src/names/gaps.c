@@ -90,7 +90,9 @@ static void put_process(struct gt_strbuf *text, const struct gt_names *names,
 	const char *name = name_of(names, gap);
 
 	gt_put_printable(text, name[0] ? name : "process");
-	gt_strbuf_printf(text, " (%u)", gap->process);
+	gt_strbuf_puts(text, " (");
+	gt_put_id(text, gap->process);
+	gt_strbuf_putc(text, ')');
 }
 
 static void put_gap(struct gt_strbuf *text, const struct gt_names *names,
@@ -188,7 +190,7 @@ static void json_gap(struct gt_json *json, const struct gt_names *names,
 {
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "reason", reasons[gap->reason]);
-	json_u64_or_null(json, "pid", gap->process);
+	json_u64_or_null(json, "pid", gt_id_number(gap->process));
 	json_string_or_null(json, "process", name_of(names, gap));
 	json_string_or_null(json, "library", gap->library);
 	json_u64_or_null(json, "start", gap->start);

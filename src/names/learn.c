@@ -249,6 +249,22 @@ static int learn_location(struct gt_names *names, const struct gt_event_location
 	return error;
 }
 
+static int learn_rank(struct gt_names *names, const struct gt_event_rank *event)
+{
+	struct known_rank *known = gt_hash_get_u64(names->ranks, event->head.process);
+	bool is_new = !known;
+
+	if (is_new)
+		known = malloc(sizeof(*known));
+	if (!known)
+		return -ENOMEM;
+	*known = (struct known_rank){event->rank, event->ranks};
+	if (!is_new || !gt_hash_set_u64(names->ranks, event->head.process, known))
+		return 0;
+	free(known);
+	return -ENOMEM;
+}
+
 /* The row is found by the name, since the number may be another version's. */
 static int learn_function(struct gt_names *names, const struct gt_event *event)
 {
@@ -301,6 +317,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		return gt_kept_resources_add((const void *)event, names->parameters);
 	case GT_EVENT_command:
 		return learn_command(names, event);
+	case GT_EVENT_rank:
+		return learn_rank(names, (const void *)event);
 	case GT_EVENT_cgroup:
 		return learn_cgroup(names, event);
 	case GT_EVENT_device:

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "names/kept.h"
 #include "names/private.h"
 
@@ -18,6 +19,7 @@ struct gt_names *gt_names_new(void)
 	names->libraries = gt_hash_new();
 	names->commands = gt_hash_new();
 	names->cgroups = gt_hash_new();
+	names->ranks = gt_hash_new();
 	names->devices = gt_devices_new();
 	names->kernels = gt_hash_new();
 	names->registers = gt_hash_new();
@@ -36,10 +38,10 @@ struct gt_names *gt_names_new(void)
 		names->symbols = gt_symbolizer_new(
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
-	    !names->cgroups || !names->devices || !names->kernels || !names->registers ||
-	    !names->stacks || !names->merged || !names->python || !names->kept || !names->given ||
-	    !names->arguments || !names->symbols || !names->lines || !names->files ||
-	    !names->parameters) {
+	    !names->cgroups || !names->ranks || !names->devices || !names->kernels ||
+	    !names->registers || !names->stacks || !names->merged || !names->python ||
+	    !names->kept || !names->given || !names->arguments || !names->symbols ||
+	    !names->lines || !names->files || !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -62,6 +64,7 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->libraries, free);
 	gt_hash_free_with(names->commands, free);
 	gt_hash_free_with(names->cgroups, free);
+	gt_hash_free_with(names->ranks, free);
 	gt_devices_free(names->devices);
 	gt_hash_free_with(names->kernels, free);
 	gt_hash_free_with(names->registers, free);
@@ -159,6 +162,59 @@ const char *gt_names_container(const struct gt_names *names, __u32 process)
 	const struct known_cgroup *cgroup = gt_hash_get_u64(names->cgroups, process);
 
 	return cgroup && cgroup->container[0] ? cgroup->container : NULL;
+}
+
+bool gt_names_rank(const struct gt_names *names, __u32 process, __u32 *ret_rank)
+{
+	const struct known_rank *known = gt_hash_get_u64(names->ranks, process);
+
+	if (known)
+		*ret_rank = known->rank;
+	return known;
+}
+
+/* "node1", or "machine 1" where the capture does not have its name. */
+static void put_machine_name(struct gt_strbuf *text, const struct gt_names *names, __u32 number)
+{
+	const char *name;
+	size_t length;
+
+	gt_vec_each (machine, &names->machines) {
+		if ((*machine)->number != number)
+			continue;
+		name = gt_machine_text(*machine, GT_MACHINE_LABEL, &length);
+		if (!length)
+			name = gt_machine_text(*machine, GT_MACHINE_HOST, &length);
+		if (length) {
+			gt_autofree char *copy = strndup(name, length);
+
+			gt_put_printable(text, copy ? copy : "?");
+			return;
+		}
+	}
+	gt_strbuf_printf(text, "machine %u", number);
+}
+
+void gt_put_rank(struct gt_strbuf *text, const struct gt_names *names, __u32 process)
+{
+	__u32 rank;
+
+	if (gt_names_rank(names, process, &rank))
+		gt_strbuf_printf(text, ", rank %u", rank);
+	if (!gt_id_machine(process) && names->machines.count < 2)
+		return;
+	gt_strbuf_puts(text, " on ");
+	put_machine_name(text, names, gt_id_machine(process));
+}
+
+void gt_json_rank(struct gt_json *json, const struct gt_names *names, __u32 process)
+{
+	__u32 rank;
+
+	if (gt_id_machine(process))
+		gt_json_u64(json, "machine", gt_id_machine(process));
+	if (gt_names_rank(names, process, &rank))
+		gt_json_u64(json, "rank", rank);
 }
 
 /* A stack with its Python frames, NULL: it has none, or there is no memory. */

@@ -111,6 +111,12 @@ const char *gt_names_command(const struct gt_names *names, __u32 process);
  */
 const char *gt_names_cgroup(const struct gt_names *names, __u32 process);
 const char *gt_names_container(const struct gt_names *names, __u32 process);
+/* The rank of a process in a parallel program. False: unknown. */
+bool gt_names_rank(const struct gt_names *names, __u32 process, __u32 *ret_rank);
+/* Add ", rank 3" if it is known, and " on node1" if the capture is of several machines. */
+void gt_put_rank(struct gt_strbuf *text, const struct gt_names *names, __u32 process);
+/* Add the keys "machine", unless it is 0, and "rank", if it is known, of a process. */
+void gt_json_rank(struct gt_json *json, const struct gt_names *names, __u32 process);
 /* The path of a library; "?" if it is unknown. */
 const char *gt_names_library(const struct gt_names *names, __u32 library);
 /* CLOCK_REALTIME at a CLOCK_MONOTONIC time, ns; 0 if no clock event came yet. */

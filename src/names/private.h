@@ -36,6 +36,10 @@ struct known_string {
 	char text[];
 };
 
+struct known_rank {
+	__u32 rank, ranks;
+};
+
 struct known_cgroup {
 	char container[GT_CONTAINER_ID];
 	char path[];
@@ -96,6 +100,7 @@ struct gt_names {
 	struct gt_hash *functions;             /* number -> struct function_name */
 	struct gt_hash *commands;              /* process -> struct known_name */
 	struct gt_hash *cgroups;               /* process -> struct known_cgroup */
+	struct gt_hash *ranks;                 /* process -> struct known_rank */
 	GT_VEC(void *) retired;                /* earlier names of functions and kernels */
 	struct gt_devices *devices;
 	struct gt_hash *kernels;   /* struct names_key -> struct known_name */

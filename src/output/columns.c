@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "event/kinds.h"
 
 #define PROCESS_WIDTH 16
 #define ID_WIDTH 8
@@ -120,7 +121,7 @@ static void put_id(struct gt_strbuf *text, uint32_t id)
 	size_t start = text->length;
 
 	if (id)
-		gt_strbuf_u64(text, id);
+		gt_put_id(text, id);
 	else
 		gt_strbuf_putc(text, '-');
 	gt_strbuf_pad(text, start, ID_WIDTH);

@@ -72,9 +72,10 @@ void gt_json_job_chain(struct gt_json *json, const struct gt_names *names,
 {
 	gt_json_u64(json, "time", gt_job_chain_start(chain));
 	gt_json_string(json, "clock", "monotonic");
-	gt_json_u64(json, "pid", chain->process);
-	gt_json_u64(json, "tid", chain->thread);
+	gt_json_u64(json, "pid", gt_id_number(chain->process));
+	gt_json_u64(json, "tid", gt_id_number(chain->thread));
 	gt_json_string(json, "process", gt_names_process(names, chain->process));
+	gt_json_rank(json, names, chain->process);
 	gt_json_u64(json, "context", chain->context);
 	gt_json_u64(json, "seqno", chain->seqno);
 	put_name(json, "ring", chain->names, GT_DRM_NAME_SIZE);

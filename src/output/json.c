@@ -159,10 +159,11 @@ static void put_call(struct gt_json *json, struct json_output *output, const str
 	gt_json_u64(json, "time", head->time - event->duration);
 	put_clock(json, head->clock);
 	gt_json_u64(json, "duration", event->duration);
-	gt_json_u64(json, "pid", head->process);
-	gt_json_u64(json, "tid", head->thread);
+	gt_json_u64(json, "pid", gt_id_number(head->process));
+	gt_json_u64(json, "tid", gt_id_number(head->thread));
 	gt_json_string(json, "process", gt_names_process(names, head->process));
-	gt_json_u64(json, "parent", gt_names_parent(names, head->process));
+	gt_json_rank(json, names, head->process);
+	gt_json_u64(json, "parent", gt_id_number(gt_names_parent(names, head->process)));
 	put_device(json, names, event);
 	gt_json_string(json, "name", gt_names_function(names, event->function));
 	put_arguments(json, &call);
@@ -188,9 +189,10 @@ static void put_process(struct gt_json *json, const struct gt_names *names,
 	gt_json_string(json, "schema", "gputap.process.1");
 	gt_json_u64(json, "time", event->time);
 	put_clock(json, event->clock);
-	gt_json_u64(json, "pid", event->process);
+	gt_json_u64(json, "pid", gt_id_number(event->process));
 	gt_json_string(json, "process", gt_names_process(names, event->process));
-	gt_json_u64(json, "parent", gt_names_parent(names, event->process));
+	gt_json_rank(json, names, event->process);
+	gt_json_u64(json, "parent", gt_id_number(gt_names_parent(names, event->process)));
 	if (command)
 		gt_json_string(json, "command", command);
 	else

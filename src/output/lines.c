@@ -190,8 +190,9 @@ static void put_process(struct lines_output *lines, const struct gt_names *names
 
 	put_columns(lines, names, event, event->time, 0, "process", "");
 	if (event->kind == GT_EVENT_process) {
-		gt_strbuf_printf(&lines->sink.text, " parent=%u uid=%u\n",
-				 ((const struct gt_event_process *)event)->parent,
+		gt_strbuf_puts(&lines->sink.text, " parent=");
+		gt_put_id(&lines->sink.text, ((const struct gt_event_process *)event)->parent);
+		gt_strbuf_printf(&lines->sink.text, " uid=%u\n",
 				 ((const struct gt_event_process *)event)->uid);
 		return;
 	}

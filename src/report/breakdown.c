@@ -199,7 +199,7 @@ static void put_longest(struct gt_strbuf *text, const struct gt_process_breakdow
 				      (enum gt_gpu_operation)operation->operation,
 				      operation->kernel);
 		gt_table_end_cell(&table);
-		gt_table_number(&table, operation->thread);
+		gt_table_id(&table, operation->thread);
 		cell_duration(&table, operation->released > operation->submitted
 					      ? operation->released - operation->submitted
 					      : 0);

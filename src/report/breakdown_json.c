@@ -59,7 +59,7 @@ static void json_longest(struct gt_json *json, const struct gt_process_breakdown
 		gt_json_string(json, "operation",
 			       gt_gpu_operation_name((enum gt_gpu_operation)operation->operation));
 		gt_json_string(json, "name", gt_strbuf_string(&name));
-		gt_json_u64(json, "tid", operation->thread);
+		gt_json_u64(json, "tid", gt_id_number(operation->thread));
 		gt_json_i64(json, "submitted", (int64_t)(operation->submitted - row->start));
 		gt_json_i64(json, "released", (int64_t)(operation->released - row->start));
 		gt_json_i64(json, "start", (int64_t)(operation->start - row->start));

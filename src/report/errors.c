@@ -7,6 +7,7 @@
 
 #include "analysis/findings.h"
 #include "base/text.h"
+#include "event/kinds.h"
 #include "output/stack.h"
 #include "report/report.h"
 
@@ -67,7 +68,7 @@ static void put_row(struct gt_table *table, const struct gt_report_labels *label
 	gt_table_text(table, row->function);
 	gt_table_text(table, row->result);
 	gt_table_text(table, row->sticky ? "sticky" : "");
-	gt_table_number(table, row->process);
+	gt_table_id(table, row->process);
 	gt_put_printable(gt_table_cell(table), row->process_name);
 	gt_label_container(gt_table_cell(table), labels->names, row->process);
 	gt_table_end_cell(table);
@@ -80,7 +81,8 @@ static void put_finding(struct gt_strbuf *text, const struct gt_report_options *
 			const struct gt_names *names, const struct gt_finding *finding)
 {
 	gt_strbuf_putc(text, '\n');
-	gt_strbuf_printf(text, "%" PRIu32 " ", finding->process);
+	gt_put_id(text, finding->process);
+	gt_strbuf_putc(text, ' ');
 	gt_put_printable(text, finding->process_name);
 	gt_label_container(text, names, finding->process);
 	gt_strbuf_puts(text, ": ");

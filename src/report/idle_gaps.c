@@ -4,19 +4,28 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "event/kinds.h"
 #include "layers/layers.h"
 #include "report/breakdown.h"
 
+static void put_thread(struct gt_strbuf *text, uint32_t thread)
+{
+	gt_strbuf_puts(text, "thread ");
+	gt_put_id(text, thread);
+}
+
 static void put_sleep(struct gt_strbuf *text, const struct gt_cause *cause)
 {
-	gt_strbuf_printf(text, "thread %" PRIu32 " was off-CPU ", cause->thread);
+	put_thread(text, cause->thread);
+	gt_strbuf_puts(text, " was off-CPU ");
 	gt_format_duration(text, cause->end - cause->start);
 	if (cause->syscall)
 		gt_strbuf_printf(text, " in %s", cause->syscall);
 	else
 		gt_strbuf_printf(text, " (%s)", gt_layer_task_state(cause->state));
 	if (cause->waker) {
-		gt_strbuf_printf(text, ", woken by %" PRIu32, cause->waker);
+		gt_strbuf_puts(text, ", woken by ");
+		gt_put_id(text, cause->waker);
 		if (cause->waker_name[0]) {
 			gt_strbuf_puts(text, " ");
 			gt_put_printable(text, cause->waker_name);
@@ -46,7 +55,8 @@ static void put_queue(struct gt_strbuf *text, const struct gt_cause *cause)
 
 static void put_host(struct gt_strbuf *text, const struct gt_cause *cause, const char *what)
 {
-	gt_strbuf_printf(text, "thread %" PRIu32 " %s ", cause->thread, what);
+	put_thread(text, cause->thread);
+	gt_strbuf_printf(text, " %s ", what);
 	gt_format_duration(text, cause->end - cause->start);
 	if (cause->name)
 		gt_strbuf_printf(text, " in %s", cause->name);
@@ -60,8 +70,8 @@ static void put_wait(struct gt_strbuf *text, const struct gt_cause *cause)
 		put_host(text, cause, "waited for");
 		return;
 	}
-	gt_strbuf_printf(text, "thread %" PRIu32 " returned from %s ", cause->thread,
-			 cause->name ? cause->name : "its wait");
+	put_thread(text, cause->thread);
+	gt_strbuf_printf(text, " returned from %s ", cause->name ? cause->name : "its wait");
 	gt_format_duration(text, cause->end - cause->start);
 	gt_strbuf_printf(text, " after the end of #%" PRIu64, cause->number);
 }
@@ -133,7 +143,9 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 
 void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap)
 {
-	gt_strbuf_printf(text, "%s of thread %" PRIu32 " took ", gap->call, gap->thread);
+	gt_strbuf_printf(text, "%s of ", gap->call);
+	put_thread(text, gap->thread);
+	gt_strbuf_puts(text, " took ");
 	gt_format_duration(text, gap->end - gap->start);
 	if (gap->failed)
 		gt_strbuf_puts(text, " and failed");
@@ -182,8 +194,10 @@ static void put_job(struct gt_strbuf *text, const struct gt_job_chain *job)
 		gt_format_duration(text, dependency->blocked);
 		gt_strbuf_printf(text, " for fence %" PRIu64 ":%" PRIu64, dependency->context,
 				 dependency->seqno);
-		if (dependency->process)
-			gt_strbuf_printf(text, " of process %" PRIu32, dependency->process);
+		if (dependency->process) {
+			gt_strbuf_puts(text, " of process ");
+			gt_put_id(text, dependency->process);
+		}
 	}
 	put_step(text, "ran", job->run, job->queued);
 	put_step(text, "interrupt", job->interrupt.start, job->queued);
@@ -343,7 +357,7 @@ static void json_cause(struct gt_json *json, const char *key,
 	gt_json_string(json, "spent", gt_spending_name(cause->spending));
 	gt_json_i64(json, "start", (int64_t)(cause->start - row->start));
 	gt_json_u64(json, "duration", cause->end - cause->start);
-	gt_report_json_known(json, "tid", cause->thread, cause->thread);
+	gt_report_json_known(json, "tid", cause->thread, gt_id_number(cause->thread));
 	gt_report_json_known(json, "operation", cause->number, cause->number);
 	if (cause->name)
 		gt_json_string(json, "name", cause->name);
@@ -379,7 +393,7 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 	gt_json_string(json, "name", gt_strbuf_string(&text));
 	if (gap->call)
 		gt_json_bool(json, "failed", gap->failed);
-	gt_json_u64(json, "tid", gap->thread);
+	gt_json_u64(json, "tid", gt_id_number(gap->thread));
 	gt_json_object_begin(json, "spent");
 	for (unsigned i = 0; i < GT_SPENDINGS; i++)
 		if (gap->spent[i])

@@ -252,7 +252,7 @@ static void put_longest(const struct chains_report *report, const struct gt_name
 				 chain->seqno);
 		gt_table_end_cell(&table);
 		gt_table_process(&table, names, chain->process);
-		gt_table_number(&table, chain->thread);
+		gt_table_id(&table, chain->thread);
 		gt_table_padded(&table, chain->names, GT_DRM_NAME_SIZE);
 		put_call_cells(&table,
 			       chain->outermost.start

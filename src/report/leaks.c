@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "event/kinds.h"
 #include "report/report.h"
 
 static int leaks_open(const struct gt_report_options *options, void **ret_state)
@@ -112,7 +113,7 @@ static void put_row(struct gt_table *table, const struct gt_report_labels *label
 	gt_table_text(table, gt_space_name(leak->space));
 	gt_table_text(table, state_words[leak->state]);
 	gt_table_duration(table, leak->oldest);
-	gt_table_number(table, leak->group.process);
+	gt_table_id(table, leak->group.process);
 	gt_put_printable(gt_table_cell(table), leak->process_name);
 	gt_label_container(gt_table_cell(table), labels->names, leak->group.process);
 	gt_table_end_cell(table);
@@ -136,7 +137,7 @@ static double seconds_of(const struct gt_memory_process *process)
 static void put_process(struct gt_table *table, const struct gt_names *names,
 			const struct gt_memory_process *process)
 {
-	gt_table_number(table, process->process);
+	gt_table_id(table, process->process);
 	gt_put_printable(gt_table_cell(table), process->name);
 	gt_label_container(gt_table_cell(table), names, process->process);
 	gt_table_end_cell(table);
@@ -222,7 +223,8 @@ static void put_oddities(struct gt_strbuf *text, const struct gt_memory_process 
 	for (size_t i = 0; i < gt_countof(oddities); i++) {
 		if (!oddities[i].count)
 			continue;
-		gt_strbuf_printf(text, "%" PRIu32 " ", process->process);
+		gt_put_id(text, process->process);
+		gt_strbuf_putc(text, ' ');
 		gt_put_printable(text, process->name);
 		gt_strbuf_printf(text, ": %s: %" PRIu64 "\n", oddities[i].what, oddities[i].count);
 	}

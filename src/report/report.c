@@ -242,8 +242,9 @@ void gt_report_json_process(struct gt_json *json, const struct gt_names *names, 
 	const char *cgroup = gt_names_cgroup(names, process);
 	const char *container = gt_names_container(names, process);
 
-	gt_json_u64(json, "pid", process);
+	gt_json_u64(json, "pid", gt_id_number(process));
 	gt_json_string(json, "process", name);
+	gt_json_rank(json, names, process);
 	if (cgroup)
 		gt_json_string(json, "cgroup", cgroup);
 	if (container)
@@ -294,7 +295,7 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 		gt_json_stack(json, "stack", names, group->process, group->number);
 		break;
 	case GT_BY_THREAD:
-		gt_json_u64(json, "tid", group->thread);
+		gt_json_u64(json, "tid", gt_id_number(group->thread));
 		break;
 	case GT_BY_STREAM:
 		if (group->number == GT_STREAM_NONE)
@@ -302,7 +303,7 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 		else
 			gt_json_hex(json, "stream", group->number);
 		if (group->thread)
-			gt_json_u64(json, "tid", group->thread);
+			gt_json_u64(json, "tid", gt_id_number(group->thread));
 		break;
 	case GT_BY_DEVICE:
 		json_device(json, group);

@@ -23,7 +23,7 @@ static void put_thread(struct gt_table *table, const struct gt_names *names,
 		       const struct gt_off_cpu_row *row)
 {
 	gt_table_process(table, names, row->key.process);
-	gt_table_number(table, row->key.thread);
+	gt_table_id(table, row->key.thread);
 	gt_table_text(table, row->key.state);
 }
 
@@ -68,8 +68,8 @@ static void put_wakers(const struct gt_off_cpu *off_cpu, const struct gt_report_
 			break;
 		gt_put_printable(gt_table_cell(&table), row->key.name);
 		gt_table_end_cell(&table);
-		gt_table_number(&table, row->key.process);
-		gt_table_number(&table, row->key.thread);
+		gt_table_id(&table, row->key.process);
+		gt_table_id(&table, row->key.thread);
 		gt_table_times(&table, &row->ended);
 	}
 	gt_table_put(&table, text);
@@ -108,7 +108,7 @@ static int sched_put_json(void *state, const struct gt_report_options *options,
 		gt_json_object_begin(json, NULL);
 		gt_report_json_process(json, names, row->key.process,
 				       gt_names_process(names, row->key.process));
-		gt_json_u64(json, "tid", row->key.thread);
+		gt_json_u64(json, "tid", gt_id_number(row->key.thread));
 		gt_json_string(json, "state", row->key.state);
 		gt_json_u64(json, "total", row->durations.sum);
 		gt_report_json_durations(json, "duration", &row->durations);
@@ -125,8 +125,8 @@ static int sched_put_json(void *state, const struct gt_report_options *options,
 			break;
 		gt_json_object_begin(json, NULL);
 		gt_json_string(json, "name", row->key.name);
-		gt_report_json_known(json, "pid", row->key.process, row->key.process);
-		gt_report_json_known(json, "tid", row->key.thread, row->key.thread);
+		gt_report_json_known(json, "pid", row->key.process, gt_id_number(row->key.process));
+		gt_report_json_known(json, "tid", row->key.thread, gt_id_number(row->key.thread));
 		gt_json_u64(json, "total", row->ended.sum);
 		gt_report_json_durations(json, "ended", &row->ended);
 		gt_json_object_end(json);

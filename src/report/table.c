@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "event/kinds.h"
 
 #define GAP 2
 
@@ -34,6 +35,12 @@ void gt_table_text(struct gt_table *table, const char *text)
 void gt_table_number(struct gt_table *table, unsigned long long number)
 {
 	gt_strbuf_printf(&table->cells, "%llu", number);
+	gt_table_end_cell(table);
+}
+
+void gt_table_id(struct gt_table *table, uint32_t id)
+{
+	gt_put_id(&table->cells, id);
 	gt_table_end_cell(table);
 }
 

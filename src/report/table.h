@@ -29,6 +29,7 @@ struct gt_strbuf *gt_table_cell(struct gt_table *table);
 void gt_table_end_cell(struct gt_table *table);
 void gt_table_text(struct gt_table *table, const char *text);
 void gt_table_number(struct gt_table *table, unsigned long long number);
+void gt_table_id(struct gt_table *table, uint32_t id); /* of a process or thread */
 void gt_table_duration(struct gt_table *table, unsigned long long ns);
 void gt_table_bytes(struct gt_table *table, unsigned long long bytes);
 /* Adds the table to a text and frees it. Nothing but the titles if it has no row. */

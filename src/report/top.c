@@ -188,7 +188,7 @@ static double value_of(const struct top_column *column, const struct gt_top_row 
 {
 	switch (column->kind) {
 	case CELL_PROCESS:
-		return row->process;
+		return gt_id_number(row->process);
 	case CELL_RATE:
 	case CELL_BYTE_RATE:
 		return per_second(row, column->a, interval);

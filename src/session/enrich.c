@@ -19,9 +19,11 @@
 #include "probe/python/find.h"
 #include "session/callers.h"
 #include "session/cgroup.h"
+#include "session/rank.h"
 
 #define MAX_STRING 2048
 #define MAX_COMMAND 32768
+#define MAX_ENVIRONMENT (4u << 20) /* Linux limits it to a part of the stack's limit */
 
 struct gt_enrich {
 	struct gt_enrich_options options;
@@ -110,6 +112,28 @@ static void add_command(struct gt_enrich *enrich, const struct gt_event *of)
 	if (!error && line.size)
 		add_after(enrich, of,
 			  gt_event_new(GT_EVENT_command, (const char *)line.data, line.size));
+}
+
+/* The rank of a new process in a parallel program, if its environment has one. */
+static void add_rank(struct gt_enrich *enrich, const struct gt_event *of)
+{
+	gt_auto_file environment = {0};
+	struct gt_event_rank *event;
+	struct gt_rank rank;
+	char path[64];
+	int error;
+
+	snprintf(path, sizeof(path), "/proc/%u/environ", of->process);
+	error = gt_file_read(path, MAX_ENVIRONMENT, &environment, NULL);
+	enrich->lost += error == -ENOMEM;
+	if (error || !gt_rank_find((const char *)environment.data, environment.size, &rank))
+		return;
+	event = (void *)gt_event_new(GT_EVENT_rank, rank.variable, strlen(rank.variable));
+	if (event) {
+		event->rank = rank.rank;
+		event->ranks = rank.ranks;
+	}
+	add_after(enrich, of, event ? &event->head : NULL);
 }
 
 static void add_cgroup(struct gt_enrich *enrich, const struct gt_event *of)
@@ -241,6 +265,7 @@ static void enrich_process(struct gt_enrich *enrich, const struct gt_event *even
 	if (has_same_name(known, event))
 		return;
 	add_command(enrich, event);
+	add_rank(enrich, event);
 	add_cgroup(enrich, event);
 	add_address_space(enrich, event);
 }

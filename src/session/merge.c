@@ -5,17 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
-#include "base/strbuf.h"
+#include "base/replace.h"
 #include "base/vec.h"
 #include "capture/capture.h"
 #include "event/kinds.h"
 #include "names/machine.h"
+#include "session/merge_clock.h"
 
-#define HEAD_EVENTS 65536 /* at the start of a file, among which its machine and clock are */
 #define CONTEXT_SHIFT 56
 
 /* A file that is being merged. */
@@ -27,7 +25,10 @@ struct merge_input {
 	struct gt_event_account account;   /* its last one */
 	struct gt_event_overhead overhead; /* likewise; all zero: none */
 	char boot[64];
-	uint64_t first_wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC, by its first `clock` */
+	gt_clock_samples clocks; /* of all files of the machine, at the first of them */
+	/* Those of its machine and of the axis, between which times are converted; NULL: by offset.
+	 */
+	const gt_clock_samples *own_clocks, *axis_clocks;
 	/* Numbers in this file -> numbers in the result + 1. */
 	struct gt_hash *functions, *libraries;
 };
@@ -94,16 +95,19 @@ static const struct {
 
 static uint32_t mark_process(const struct merge_input *input, uint32_t id)
 {
-	return id ? id | (uint32_t)input->file->machine << GT_MERGE_MACHINE_BITS : 0;
+	return id ? id | (uint32_t)input->file->machine << GT_ID_BITS : 0;
 }
 
 static uint64_t shift_time(const struct merge_input *input, uint64_t time)
 {
 	int64_t offset = input->file->offset;
 
-	if (!time || (offset < 0 && time <= (uint64_t)-offset))
-		return time ? 1 : 0;
-	return time + (uint64_t)offset;
+	if (!time)
+		return 0;
+	if (input->axis_clocks)
+		return gt_clock_time_of(input->axis_clocks,
+					gt_clock_wall_time(input->own_clocks, time));
+	return offset < 0 && time <= (uint64_t)-offset ? 1 : time + (uint64_t)offset;
 }
 
 /* The number in the result; ~0 for what the file has not named. */
@@ -178,7 +182,15 @@ static void take_boot(struct merge_input *input, const struct gt_event_machine *
 		memcpy(input->boot, boot, length);
 }
 
-/* Read a file's machine and first clock. */
+static int take_clock(struct merge_input *input, const struct gt_event_clock *clock)
+{
+	const struct gt_clock_sample sample = {clock->head.time,
+					       clock->realtime - clock->head.time};
+
+	return gt_vec_push(&input->clocks, sample);
+}
+
+/* Read a file's machine and clocks: from the blocks that have naming events. */
 static int read_head(struct merge_input *input, struct gt_diag *diag)
 {
 	gt_auto(capture_reader) struct gt_capture_reader *reader = NULL;
@@ -188,16 +200,14 @@ static int read_head(struct merge_input *input, struct gt_diag *diag)
 
 	if (error)
 		return error;
-	for (unsigned i = 0; i < HEAD_EVENTS && gt_capture_next(reader, &event, &ignored) > 0;
-	     i++) {
+	gt_capture_select(reader, UINT64_MAX, 0);
+	while (!error && gt_capture_next(reader, &event, &ignored) > 0) {
 		if (event->kind == GT_EVENT_machine && !input->boot[0])
 			take_boot(input, (const void *)event);
-		if (event->kind != GT_EVENT_clock || input->file->has_clock)
-			continue;
-		input->file->has_clock = true;
-		input->first_wall = ((const struct gt_event_clock *)event)->realtime - event->time;
+		else if (event->kind == GT_EVENT_clock)
+			error = take_clock(input, (const void *)event);
 	}
-	return 0;
+	return error;
 }
 
 static bool same_boot(const struct merge_input *one, const struct merge_input *other)
@@ -227,42 +237,68 @@ static void number_machines(struct merge *merge)
 	}
 }
 
-/* The input whose clock is that of the result: of the machine that was booted first. */
-static const struct merge_input *find_axis(const struct merge *merge)
+/* Move the clocks of each machine to its first file. 0 or -ENOMEM. */
+static int join_clocks(struct merge *merge)
 {
-	const struct merge_input *axis = NULL;
+	int error = 0;
 
-	for (size_t i = 0; i < merge->count; i++)
-		if (merge->inputs[i].file->has_clock &&
-		    (!axis || merge->inputs[i].first_wall < axis->first_wall))
-			axis = &merge->inputs[i];
+	for (size_t i = 0; i < merge->count && !error; i++) {
+		struct merge_input *input = &merge->inputs[i];
+		struct merge_input *first = first_of_machine(merge, input);
+
+		input->own_clocks = &first->clocks;
+		for (size_t j = 0; input != first && j < input->clocks.count && !error; j++)
+			error = gt_vec_push(&first->clocks, input->clocks.items[j]);
+	}
+	for (size_t i = 0; i < merge->count && !error; i++)
+		gt_clock_samples_finish(&merge->inputs[i].clocks);
+	return error;
+}
+
+/* The clocks that are those of the result: of the machine that was booted first. NULL: none has. */
+static const gt_clock_samples *find_axis(const struct merge *merge)
+{
+	const gt_clock_samples *axis = NULL;
+
+	for (size_t i = 0; i < merge->count; i++) {
+		const gt_clock_samples *clocks = merge->inputs[i].own_clocks;
+
+		if (clocks->count && (!axis || clocks->items[0].wall < axis->items[0].wall))
+			axis = clocks;
+	}
 	return axis;
 }
 
-/* All files of a machine are shifted alike: by the first one that has a clock. */
-static uint64_t wall_of_machine(const struct merge *merge, const struct merge_input *input)
+/* What the times of a file are shifted by: at the first clock of its machine, and by the last one.
+ */
+static void set_shift(struct merge_input *input, const gt_clock_samples *axis)
 {
-	const struct merge_input *other = merge->inputs;
+	uint64_t first = input->own_clocks->items[0].time;
+	uint64_t last = input->own_clocks->items[input->own_clocks->count - 1].time;
 
-	while (other < input && (!other->file->has_clock || !same_boot(other, input)))
-		other++;
-	return other->first_wall;
+	input->axis_clocks = axis;
+	input->file->offset = (int64_t)(shift_time(input, first) - first);
+	input->file->drift = (int64_t)(shift_time(input, last) - last) - input->file->offset;
 }
 
 static int set_offsets(struct merge *merge, struct gt_diag *diag)
 {
-	const struct merge_input *axis = find_axis(merge);
+	const gt_clock_samples *axis;
+	int error = join_clocks(merge);
 
+	if (error)
+		return error;
+	axis = find_axis(merge);
 	for (size_t i = 0; i < merge->count; i++) {
 		struct merge_input *input = &merge->inputs[i];
 
-		if (input->file->has_offset || (axis && same_boot(axis, input)))
+		if (input->file->has_offset || (axis && input->own_clocks == axis))
 			continue;
-		if (!input->file->has_clock)
+		if (!input->own_clocks->count)
 			return gt_diag(diag, -EINVAL, "merge", input->file->path,
 				       "it does not relate its clock to others; give --offset "
 				       "FILE=TIME");
-		input->file->offset = (int64_t)(wall_of_machine(merge, input) - axis->first_wall);
+		set_shift(input, axis);
 	}
 	return 0;
 }
@@ -403,7 +439,7 @@ static int write_event(struct merge *merge, struct merge_input *input)
 		is_written = event->process || !input->file->machine;
 		break;
 	case GT_EVENT_clock: /* relates the axis to CLOCK_REALTIME: those of one machine do */
-		is_written = !input->file->offset;
+		is_written = !input->file->offset && !input->axis_clocks;
 		break;
 	}
 	if (!error && is_written)
@@ -553,6 +589,7 @@ static void release(struct merge *merge)
 	for (size_t i = 0; i < merge->count; i++) {
 		gt_capture_free(merge->inputs[i].reader);
 		free(merge->inputs[i].event);
+		gt_vec_free(&merge->inputs[i].clocks);
 		gt_hash_free(merge->inputs[i].functions);
 		gt_hash_free(merge->inputs[i].libraries);
 	}
@@ -596,30 +633,20 @@ static int write_contents(struct merge *merge, const char *path, struct gt_diag 
 	return error ? error : closed;
 }
 
-/* Whether a file can be renamed to a path: there is none yet, or a regular one. */
-static bool is_replaceable(const char *path)
-{
-	struct stat file;
-
-	return lstat(path, &file) ? errno == ENOENT : S_ISREG(file.st_mode);
-}
-
-/* Write the result to a file beside it and rename that when it is complete. Pipes, devices and
- * symbolic links are written directly. */
 static int write_all(struct merge *merge, const char *path, struct gt_diag *diag)
 {
-	gt_auto_strbuf partial = GT_STRBUF_INIT;
+	struct gt_replacement file;
 	int error;
 
-	if (!strcmp(path, "-") || !is_replaceable(path))
+	if (!strcmp(path, "-"))
 		return write_contents(merge, path, diag);
-	gt_strbuf_printf(&partial, "%s.partial-%d", path, (int)getpid());
-	error = write_contents(merge, gt_strbuf_string(&partial), diag);
-	if (!error && rename(gt_strbuf_string(&partial), path))
-		error = gt_diag(diag, -errno, "merge", path, "cannot be replaced: %s",
-				strerror(errno));
+	error = gt_replacement_begin(path, &file, diag);
 	if (error)
-		unlink(gt_strbuf_string(&partial));
+		return error;
+	error = write_contents(merge, file.partial, diag);
+	if (!error)
+		error = gt_replacement_commit(&file, diag);
+	gt_replacement_free(&file);
 	return error;
 }
 

@@ -3,12 +3,12 @@
  * Several captures, of ranks or machines, become one on one axis of time.
  *
  * Captures of one boot of a machine (its boot id is in `machine` events) have one CLOCK_MONOTONIC:
- * their times stay. Those of different machines are related by CLOCK_REALTIME, from the first
- * `clock` event of each: as exact as the clocks of the machines agree. The axis is the
+ * their times stay. Those of different machines are related by CLOCK_REALTIME, from all `clock`
+ * events of each (merge_clock.h): as exact as the clocks of the machines agree. The axis is the
  * CLOCK_MONOTONIC of the machine that was booted first, so that no time is negative.
  *
- * A machine has a number, 0 for the first one, in bits 24 to 31 of the ids of its processes and
- * threads (Linux has at most 22 bits of them) and in bits 56 to 63 of the contexts of fences and of
+ * A machine has a number, 0 for the first one, in the ids of its processes and threads (GT_ID_BITS
+ * of event/event.h) and in bits 56 to 63 of the contexts of fences and of
  * the ids of system calls. Functions and libraries are numbered anew.
  */
 #pragma once
@@ -20,7 +20,6 @@
 #include "base/diag.h"
 
 #define GT_MERGE_MAX_FILES 255
-#define GT_MERGE_MACHINE_BITS 24
 
 struct gt_merge_file {
 	const char *path;
@@ -28,8 +27,8 @@ struct gt_merge_file {
 	bool has_offset;   /* `offset` was given by the user */
 	int64_t offset;    /* ns that are added to its times; set by gt_merge */
 	/* Results. */
-	unsigned machine;   /* number */
-	bool has_clock;     /* it has a `clock` event */
+	unsigned machine; /* number */
+	int64_t drift; /* ns by which the shift changed from its first `clock` event to the last */
 	bool is_incomplete; /* it is corrupt or truncated, or has no account */
 	uint64_t events;
 };

@@ -78,7 +78,7 @@ int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **re
 static bool is_one_of(__u32 process, const pid_t *pids, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if ((__u32)pids[i] == process)
+		if ((__u32)pids[i] == gt_id_number(process))
 			return true;
 	return !count;
 }

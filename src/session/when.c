@@ -118,7 +118,7 @@ static bool depth_of(const struct when_call *call, uint64_t *ret_value)
 
 static bool thread_of(const struct when_call *call, uint64_t *ret_value)
 {
-	*ret_value = call->event->head.thread;
+	*ret_value = gt_id_number(call->event->head.thread);
 	return true;
 }
 

@@ -3,10 +3,17 @@
  * Writes a capture of a program that never ran: two threads copy, launch and wait, each in a stream
  * of its own, with the times of the GPU's operations, and events of layers.
  *
- *     synthetic FILE STEPS [hostile]
+ *     synthetic FILE STEPS [OPTION…]
  *
- * A step is 20 events, 10 of them calls. hostile: the names have quotes, commas, control
- * characters, markup and bytes that are not UTF-8.
+ * A step is 20 events, 10 of them calls.
+ *
+ *     hostile     the names have quotes, commas, control characters, markup and bytes that are not
+ *                 UTF-8
+ *     calls       nothing but calls
+ *     no-clock    no event relates CLOCK_MONOTONIC to CLOCK_REALTIME
+ *     drift=NS    at the end CLOCK_REALTIME is NS later than at the beginning, by CLOCK_MONOTONIC
+ *     rank=N      the process is rank N of 8
+ *     machine=ID  it ran on a machine of this name, whose boot has this id
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -16,6 +23,7 @@
 #include "api/api.h"
 #include "capture/capture.h"
 #include "event/kinds.h"
+#include "names/machine.h"
 
 #define PROCESS 4711
 #define THREADS 2
@@ -28,7 +36,9 @@ static struct {
 	uint64_t time;
 	uint32_t thread;
 	uint16_t sequence;
-	bool hostile;
+	bool hostile, calls_only, no_clock;
+	int64_t drift;
+	const char *rank, *machine;
 	uint64_t calls;
 } synthetic = {.time = 1000000000};
 
@@ -251,6 +261,16 @@ static void write_job(uint64_t step)
 	free(event);
 }
 
+static void write_layers(uint64_t step)
+{
+	write_sleep(5000);
+	write_syscall(5000);
+	if (step % 100)
+		write_job(step);
+	else
+		write_sample(step);
+}
+
 /* What CUDA passes in two words: x and y of a dim3, then z. */
 #define DIM3(x, y, z) (uint64_t)(y) << 32 | (x), (z)
 
@@ -273,7 +293,7 @@ static void write_step(uint64_t step)
 	write_call(GT_EVENT_call, RECORD, 0, 300, (uint64_t[]){0x555500077700, stream}, 2);
 	began[5] = write_call(GT_EVENT_call, COPY, 0, 1000,
 			      (uint64_t[]){host, address, bytes, 2, stream}, 5);
-	for (unsigned i = 0; i < gt_countof(began); i++) {
+	for (unsigned i = 0; i < gt_countof(began) && !synthetic.calls_only; i++) {
 		uint64_t start = synthetic.time + i * 1000;
 
 		write_work(i == 0   ? GT_GPU_COPY_TO_DEVICE
@@ -281,12 +301,8 @@ static void write_step(uint64_t step)
 				    : GT_GPU_KERNEL,
 			   began[i] + 100, start, start + 900, stream, i % 5 ? 0 : bytes);
 	}
-	write_sleep(5000);
-	write_syscall(5000);
-	if (step % 100)
-		write_job(step);
-	else
-		write_sample(step);
+	if (!synthetic.calls_only)
+		write_layers(step);
 	write_call(GT_EVENT_call, WAIT, 0, 7000, (uint64_t[]){stream}, 1);
 	write_call(GT_EVENT_call, RELEASE, 0, 700, (uint64_t[]){address}, 1);
 }
@@ -302,10 +318,45 @@ static void write_xid(void)
 	free(event);
 }
 
+static void write_clock(int64_t drift)
+{
+	struct gt_event_clock clock = {
+		.head = {.kind = GT_EVENT_clock, .size = sizeof(clock)},
+		.realtime = 1700000000000000000 + synthetic.time - 1000000000 + (uint64_t)drift,
+	};
+
+	if (!synthetic.no_clock)
+		write_event(&clock.head);
+}
+
+static void write_rank(void)
+{
+	static const char variable[] = "OMPI_COMM_WORLD_RANK";
+	struct gt_event_rank *event = (void *)new_event(GT_EVENT_rank, variable, strlen(variable));
+
+	event->rank = (uint32_t)strtoul(synthetic.rank, NULL, 10);
+	event->ranks = 8;
+	write_event(&event->head);
+	free(event);
+}
+
+static void write_machine(void)
+{
+	gt_auto_strbuf texts = GT_STRBUF_INIT;
+	struct gt_event *event;
+
+	for (unsigned i = 0; i < GT_MACHINE_TEXTS; i++) {
+		if (i == GT_MACHINE_HOST || i == GT_MACHINE_BOOT)
+			gt_strbuf_puts(&texts, synthetic.machine);
+		gt_strbuf_putc(&texts, 0);
+	}
+	event = new_event(GT_EVENT_machine, texts.data, texts.length);
+	write_event(event);
+	free(event);
+}
+
 static void write_head(void)
 {
-	struct gt_event_clock clock = {.head = {.kind = GT_EVENT_clock, .size = sizeof(clock)},
-				       .realtime = 1700000000000000000};
 	struct gt_event_context context = {
 		.head = {.kind = GT_EVENT_context, .size = sizeof(context)},
 		.handle = CONTEXT,
@@ -315,13 +366,35 @@ static void write_head(void)
 	const char *name = synthetic.hostile ? HOSTILE : "train";
 	struct gt_event *process = new_event(GT_EVENT_process, name, strlen(name));
 
-	write_event(&clock.head);
+	write_clock(0);
 	write_event(process);
+	if (synthetic.machine)
+		write_machine();
+	if (synthetic.rank)
+		write_rank();
 	write_event(&context.head);
 	free(process);
 	write_functions();
 	write_kernel();
 	write_stacks();
+}
+
+static void take_option(const char *option)
+{
+	if (!strcmp(option, "hostile"))
+		synthetic.hostile = true;
+	else if (!strcmp(option, "calls"))
+		synthetic.calls_only = true;
+	else if (!strcmp(option, "no-clock"))
+		synthetic.no_clock = true;
+	else if (!strncmp(option, "drift=", 6))
+		synthetic.drift = strtoll(option + 6, NULL, 10);
+	else if (!strncmp(option, "machine=", 8))
+		synthetic.machine = option + 8;
+	else if (!strncmp(option, "rank=", 5))
+		synthetic.rank = option + 5;
+	else
+		fail("invalid option");
 }
 
 int main(int count, char **arguments)
@@ -332,19 +405,23 @@ int main(int count, char **arguments)
 	uint64_t steps;
 
 	if (count < 3)
-		fail("usage: synthetic FILE STEPS [hostile]");
+		fail("usage: synthetic FILE STEPS [OPTION…]");
 	steps = strtoull(arguments[2], NULL, 10);
-	synthetic.hostile = count > 3;
+	for (int i = 3; i < count; i++)
+		take_option(arguments[i]);
 	synthetic.thread = PROCESS;
 	if (gt_capture_create(arguments[1], &synthetic.writer, NULL))
 		fail("cannot create the capture");
 	write_head();
 	for (uint64_t step = 0; step < steps; step++)
 		write_step(step);
-	write_xid();
-	account.made = synthetic.calls + 3;
+	if (!synthetic.calls_only)
+		write_xid();
+	if (synthetic.drift)
+		write_clock(synthetic.drift);
+	account.lost = synthetic.calls_only ? 0 : 3;
+	account.made = synthetic.calls + account.lost;
 	account.complete = synthetic.calls;
-	account.lost = 3;
 	write_event(&account.head);
 	if (gt_capture_close(synthetic.writer, NULL))
 		fail("cannot write the capture");
