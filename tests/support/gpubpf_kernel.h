@@ -23,6 +23,7 @@
 enum {
 	KERNEL_MAPS = 16,
 	KERNEL_LOG = 1 << 16,
+	KERNEL_LOG_STEPS = 1,     /* BPF_LOG_LEVEL1 */
 	KERNEL_LOG_TOTALS = 4,    /* BPF_LOG_STATS */
 	KERNEL_PROLOGUE = 3,      /* slots put before a program with memory */
 	KERNEL_LAST_HELPER = 211, /* above it are ours */
@@ -35,11 +36,13 @@ struct kernel_question {
 	uint32_t map_count;
 	bool memory; /* r1 is memory of so many bytes and r2 the size; else the context */
 	uint32_t memory_size;
+	bool stepwise; /* log each instruction: kernel_answer.at; it takes long */
 };
 
 struct kernel_answer {
 	int error; /* 0: accepted; -ENOTSUP: not a program for this Linux; else as bpf(2) says */
 	char said[256]; /* why it was rejected: the last line of the log before the totals */
+	uint32_t at;    /* stepwise: the instruction that was examined last; else UINT32_MAX */
 };
 
 static inline int kernel_call(int command, union bpf_attr *request)
@@ -137,7 +140,7 @@ static inline void kernel_find_functions(const struct bpf_insn *insns, uint32_t 
 }
 
 static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, const int *fds,
-			      char *log, uint32_t log_size)
+			      char *log, uint32_t log_size, uint32_t log_level)
 {
 	struct kernel_functions functions;
 	union bpf_attr request = {
@@ -147,9 +150,7 @@ static inline int kernel_load(const struct bpf_insn *insns, uint32_t count, cons
 		.license = (uintptr_t) "GPL",
 		.log_buf = (uintptr_t)log,
 		.log_size = log_size,
-		/* Only totals and the reason of a rejection: a line per step takes most of the
-		   time. */
-		.log_level = log ? KERNEL_LOG_TOTALS : 0,
+		.log_level = log ? log_level : 0,
 		.fd_array = (uintptr_t)fds,
 	};
 	int result;
@@ -177,7 +178,7 @@ static inline bool kernel_has_order(void)
 	static int known; /* -1: it has not */
 
 	if (!known) {
-		int fd = kernel_load(min, gt_countof(min), NULL, NULL, 0);
+		int fd = kernel_load(min, gt_countof(min), NULL, NULL, 0, 0);
 
 		known = fd < 0 ? -1 : 1;
 		if (fd >= 0)
@@ -225,6 +226,22 @@ static inline void kernel_last_line(const char *log, char *said, size_t size)
 	snprintf(said, size, "%.*s", (int)(end - start), start);
 }
 
+/* The number of the last instruction in a log; UINT32_MAX: there is none. */
+static inline uint32_t kernel_last_instruction(const char *log)
+{
+	uint32_t last = UINT32_MAX;
+
+	for (const char *line = log; line; line = strchr(line, '\n')) {
+		unsigned number;
+		int length = 0;
+
+		line += *line == '\n';
+		if (sscanf(line, "%u: (%n", &number, &length) == 1 && length)
+			last = number;
+	}
+	return last;
+}
+
 static inline uint32_t kernel_prologue(const struct kernel_question *question, uint32_t map,
 				       struct bpf_insn *insns)
 {
@@ -249,7 +266,7 @@ static inline uint32_t kernel_prologue(const struct kernel_question *question, u
 /* The kernel's verdict. A log is only asked for if there is room for one. */
 static inline struct kernel_answer kernel_ask(const struct kernel_question *question, char *log)
 {
-	struct kernel_answer answer = {.error = -ENOTSUP};
+	struct kernel_answer answer = {.error = -ENOTSUP, .at = UINT32_MAX};
 	struct gt_bpf_map memory = {.type = BPF_MAP_TYPE_ARRAY,
 				    .key_size = 4,
 				    .value_size = question->memory_size,
@@ -270,10 +287,15 @@ static inline struct kernel_answer kernel_ask(const struct kernel_question *ques
 		memcpy(insns + before, question->insns, question->count * sizeof(*insns));
 		if (log)
 			log[0] = 0;
-		fd = kernel_load(insns, question->count + before, fds, log, log ? KERNEL_LOG : 0);
+		/* Else only totals and the reason of a rejection: a line per step takes most of
+		 * the time. */
+		fd = kernel_load(insns, question->count + before, fds, log, log ? KERNEL_LOG : 0,
+				 question->stepwise ? KERNEL_LOG_STEPS : KERNEL_LOG_TOTALS);
 		answer.error = fd < 0 ? fd : 0;
 		if (log)
 			kernel_last_line(log, answer.said, sizeof(answer.said));
+		if (log && question->stepwise && kernel_last_instruction(log) != UINT32_MAX)
+			answer.at = kernel_last_instruction(log) - before;
 		if (fd >= 0)
 			close(fd);
 	}

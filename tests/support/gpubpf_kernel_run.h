@@ -92,8 +92,8 @@ static inline int kernel_program_open(const struct kernel_question *question,
 	if (!error) {
 		kernel_around(&program, insns);
 		memcpy(insns + KERNEL_AROUND, question->insns, question->count * sizeof(*insns));
-		program.fd =
-			kernel_load(insns, question->count + KERNEL_AROUND, program.fds, NULL, 0);
+		program.fd = kernel_load(insns, question->count + KERNEL_AROUND, program.fds, NULL,
+					 0, 0);
 		error = program.fd < 0 ? program.fd : 0;
 	}
 	if (error)

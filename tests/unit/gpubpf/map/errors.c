@@ -114,7 +114,7 @@ static int32_t linux_result(const struct gt_bpf_program *program)
 {
 	const struct gt_bpf_map maps[] = ALL_MAPS;
 	int fds[] = {kernel_map(&maps[0]), kernel_map(&maps[1]), kernel_map(&maps[2])};
-	int fd = kernel_load(program->insns, program->count, fds, NULL, 0);
+	int fd = kernel_load(program->insns, program->count, fds, NULL, 0, 0);
 	uint8_t packet[64] = {0};
 	union bpf_attr request = {.test = {.prog_fd = (uint32_t)fd,
 					   .data_size_in = sizeof(packet),

@@ -113,6 +113,9 @@ static const char *const known_differences[] = {
 	"unbounded min value is not allowed",
 	/* Linux: no atomic operation without a result at an unknown offset of the stack. */
 	"variable offset stack pointer cannot be passed into helper function",
+	/* Linux: limits, which depend on how states are pruned. */
+	"jumps is too complex",
+	"BPF program is too large",
 };
 
 static bool is_known_difference(const char *said)
@@ -132,6 +135,20 @@ static void print_program(const struct bpf_insn *insns, uint32_t count)
 		printf("# %u: %s\n", i, gt_strbuf_string(&text));
 		i += gt_bpf_is_wide(&insns[i]);
 	}
+}
+
+/*
+ * Whether the instruction for which the kernel rejects a program is executed, according to gputap:
+ * it knows of more branches that they are never taken.
+ */
+static bool is_reached(const struct kernel_question *question, const struct gt_facts *facts)
+{
+	struct kernel_question again = *question;
+	struct kernel_answer answer;
+
+	again.stepwise = true;
+	answer = kernel_ask(&again, kernel_log);
+	return answer.at >= question->count || facts->insns[answer.at].reached;
 }
 
 TEST("random programs have the verdict of the running kernel")
@@ -154,18 +171,20 @@ TEST("random programs have the verdict of the running kernel")
 		struct kernel_answer answer;
 		struct gt_facts facts = {0};
 		struct gt_diag diag = {0};
-		bool ours, widened;
+		bool ours, widened, unreached;
 
 		answer = kernel_ask(&question, kernel_log);
 		ours = !gt_verify(&object, &program, &options, &facts, NULL, &diag);
 		widened = ours && facts.widened;
+		unreached = ours && answer.error && !is_reached(&question, &facts);
 		gt_facts_clear(&facts);
 		if (answer.error == -ENOTSUP)
 			continue;
 		asked++;
 		if (ours == !answer.error) {
 			same++;
-		} else if (widened || is_known_difference(ours ? answer.said : diag.text)) {
+		} else if (widened || unreached ||
+			   is_known_difference(ours ? answer.said : diag.text)) {
 			explained++;
 		} else {
 			stricter += !ours;
@@ -173,14 +192,15 @@ TEST("random programs have the verdict of the running kernel")
 		}
 		if (ours != !answer.error && getenv("SHOW")) {
 			print_program(insns, program.count);
-			printf("# ours: %s %s %s\n# kernel: %d %s\n", ours ? "accepts" : "rejects",
-			       diag.place, diag.text, answer.error, answer.said);
+			printf("# ours: %s %s %s\n# kernel: %d %s%s\n",
+			       ours ? "accepts" : "rejects", diag.place, diag.text, answer.error,
+			       unreached ? "where it is never: " : "", answer.said);
 		}
 	}
 	printf("# %u programs: %u verdicts the same, %u known differences, %u stricter, %u laxer\n",
 	       asked, same, explained, stricter, laxer);
 	CHECK(asked > programs / 2);
-	CHECK(laxer <= programs / 500);
+	CHECK(laxer <= programs / 1000);
 	CHECK(stricter <= programs / 500);
 }
 
