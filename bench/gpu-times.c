@@ -4,8 +4,9 @@
  * GPU, in groups that are waited for, without gputap, with the agent and without times, with every
  * hundredth launch timed, with all, and with exact times. Times are those of launches, not of
  * waits. And how far the times of the kernels of examples/pipeline are from those in the log of the
- * software GPU: the median and the largest one of their starts and ends. One round a run: bench/run
- * takes the medians.
+ * software GPU: the median and the largest one of their starts and ends. And how far the sums in
+ * the report of examples/streams are from that log, relative to 5 % or 200 us, whichever is more.
+ * One round a run: bench/run takes the medians.
  */
 #include <cuda.h>
 #include <inttypes.h>
@@ -147,6 +148,122 @@ static void print_errors(const char *which)
 	printf("gpu_times.error.%s.max %" PRIu64 " ns\n", which, distances[2 * timed.count - 1]);
 }
 
+/* ---- the report --------------------------------------------------------------------------- */
+
+enum { MAX_INTERVALS = 256 };
+
+struct interval {
+	uint64_t start, end;
+};
+
+struct intervals {
+	struct interval items[MAX_INTERVALS];
+	unsigned count;
+};
+
+static int compare_starts(const void *one, const void *other)
+{
+	const struct interval *left = one, *right = other;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+/* The operations of the log whose line contains `mark`. */
+static void read_intervals(const char *path, const char *mark, struct intervals *ret_intervals)
+{
+	FILE *file = fopen(path, "r");
+	char line[8192];
+
+	ret_intervals->count = 0;
+	while (file && fgets(line, sizeof(line), file) && ret_intervals->count < MAX_INTERVALS)
+		if ((strstr(line, "\"op\":\"kernel\"") || strstr(line, "\"op\":\"copy\"")) &&
+		    strstr(line, mark))
+			ret_intervals->items[ret_intervals->count++] = (struct interval){
+				number_after(line, "\"start\":"), number_after(line, "\"end\":")};
+	if (file)
+		fclose(file);
+	qsort(ret_intervals->items, ret_intervals->count, sizeof(*ret_intervals->items),
+	      compare_starts);
+}
+
+/* The time in which at least one of them runs, and *ret_overlap in which at least two do. */
+static uint64_t find_busy(const struct intervals *intervals, uint64_t *ret_overlap)
+{
+	uint64_t busy = 0, overlap = 0, first = 0, second = 0; /* ends of the latest two */
+
+	for (unsigned i = 0; i < intervals->count; i++) {
+		uint64_t start = intervals->items[i].start, end = intervals->items[i].end;
+		uint64_t lower = end < first ? end : first;
+
+		if (end > first)
+			busy += end - (start > first ? start : first);
+		if (lower > start && lower > second)
+			overlap += lower - (start > second ? start : second);
+		second = lower > second ? lower : second;
+		first = end > first ? end : first;
+	}
+	*ret_overlap = overlap;
+	return busy;
+}
+
+/* A number of the report, after a text and a key. */
+static uint64_t find_number(const char *report, const char *after, const char *key)
+{
+	const char *found = strstr(report, after);
+
+	return found ? number_after(found, key) : 0;
+}
+
+static void print_deviation(const char *which, const char *argument, const char *name,
+			    uint64_t reported, uint64_t logged)
+{
+	double limit = (double)logged * 0.05 > 200e3 ? (double)logged * 0.05 : 200e3;
+
+	printf("gpu_times.report.%s.%s.%s %.3f x\n", which, argument, name,
+	       (double)distance(reported, logged) / limit);
+}
+
+static void print_report_errors(const char *which, const char *argument)
+{
+	static const char capture[] = "gpu-times.gtap", log[] = "gpu-times.log";
+	static char report[1 << 20];
+	struct intervals all, kernels;
+	uint64_t busy, overlap, span = 0, unused;
+	char command[2048];
+	FILE *output;
+	size_t size;
+
+	unlink(log);
+	snprintf(command, sizeof(command),
+		 "SOFTGPU_LOG=%s %s record --gpu soft --gpu-times %s -e cuda -o %s -- %s %s "
+		 ">/dev/null 2>&1 && %s report --from %s --json 2>/dev/null",
+		 log, GPUTAP, which, capture, STREAMS, argument, GPUTAP, capture);
+	output = popen(command, "r");
+	size = output ? fread(report, 1, sizeof(report) - 1, output) : 0;
+	report[size] = 0;
+	if (!output || pclose(output) || !size) {
+		printf("gpu_times.report skip cannot trace\n");
+		return;
+	}
+	read_intervals(log, "", &all);
+	read_intervals(log, "\"op\":\"kernel\"", &kernels);
+	busy = find_busy(&all, &overlap);
+	for (unsigned i = 0; i < all.count; i++)
+		if (all.items[i].end - all.items[0].start > span)
+			span = all.items[i].end - all.items[0].start;
+	print_deviation(which, argument, "busy", find_number(report, "\"gpu\":", "\"busy\":"),
+			busy);
+	print_deviation(which, argument, "overlap", find_number(report, "\"gpu\":", "\"overlap\":"),
+			overlap);
+	print_deviation(which, argument, "idle", find_number(report, "\"gpu\":", "\"idle\":"),
+			span - busy);
+	print_deviation(which, argument, "kernel",
+			find_number(report, "\"operation\":\"kernel\"", "\"busy\":"),
+			find_busy(&kernels, &unused));
+	unlink(capture);
+	unlink(log);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -174,5 +291,9 @@ int main(int argc, char **argv)
 	}
 	print_errors("all");
 	print_errors("exact");
+	print_report_errors("all", "async");
+	print_report_errors("all", "sync");
+	print_report_errors("exact", "async");
+	print_report_errors("exact", "sync");
 	return 0;
 }
