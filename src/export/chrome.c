@@ -115,19 +115,39 @@ static int begin_track(void *context, struct gt_track *track)
 	return put_metadata(context, track, "thread_name", gt_strbuf_string(&name));
 }
 
-/* An arrow from a call, or to the operation that it submitted. */
-static int put_flow(struct chrome_export *state, const struct gt_slice *slice, uint64_t number,
-		    bool begins)
+/* An end of an arrow: it binds to the slice that contains its time. */
+static int put_flow(struct chrome_export *state, const struct gt_track *track, const char *phase,
+		    const char *what, uint64_t number, uint64_t time)
 {
-	struct gt_json json = begin_event(state, begins ? "s" : "f", slice->track);
+	struct gt_json json = begin_event(state, phase, track);
 
-	gt_json_string(&json, "cat", "submission");
-	gt_json_string(&json, "name", "submission");
+	gt_json_string(&json, "cat", what);
+	gt_json_string(&json, "name", what);
 	gt_json_u64(&json, "id", number);
-	put_time(&json, "ts", slice->start);
-	if (!begins)
+	put_time(&json, "ts", time);
+	if (*phase == 'f')
 		gt_json_string(&json, "bp", "e");
 	return end_event(state, &json);
+}
+
+/* From a call to what it submitted, and from an operation to the end of the wait for it. */
+static int put_flows(struct chrome_export *state, const struct gt_slice *slice)
+{
+	uint64_t last = slice->end > slice->start ? slice->end - 1 : slice->start;
+	int error = 0;
+
+	for (uint64_t i = 0; i < slice->flows && !error; i++)
+		error = put_flow(state, slice->track, "s", "submission", slice->first_flow + i,
+				 slice->start);
+	if (!error && slice->ended_flow)
+		error = put_flow(state, slice->track, "f", "submission", slice->ended_flow,
+				 slice->start);
+	if (!error && slice->wait_flow)
+		error = put_flow(state, slice->track, "s", "wait", slice->wait_flow, slice->start);
+	for (unsigned i = 0; i < slice->waited.count && !error; i++)
+		error = put_flow(state, slice->track, "f", "wait", slice->waited.operations[i],
+				 last);
+	return error;
 }
 
 static int begin_slice(void *context, const struct gt_slice *slice)
@@ -149,11 +169,7 @@ static int begin_slice(void *context, const struct gt_slice *slice)
 		gt_json_object_end(&json);
 	}
 	error = end_event(state, &json);
-	for (uint64_t i = 0; i < slice->flows && !error; i++)
-		error = put_flow(state, slice, slice->first_flow + i, true);
-	if (!error && slice->ended_flow)
-		error = put_flow(state, slice, slice->ended_flow, false);
-	return error;
+	return error ? error : put_flows(state, slice);
 }
 
 static int put_counter(void *context, struct gt_track *track, uint64_t time, uint64_t value)

@@ -83,6 +83,7 @@ enum {
 
 /* Flows and tracks have numbers of their own: ids are unique in the trace. */
 #define SYSTEM_SEQUENCE 1
+#define WAIT_FLOW (UINT64_C(1) << 63) /* with the number of the operation */
 
 struct perfetto_export {
 	struct gt_sink sink;
@@ -299,6 +300,8 @@ static void put_event(struct gt_strbuf *text, const struct gt_slice *slice, size
 		gt_pb_fixed64(text, EVENT_FLOWS, slice->first_flow + i);
 	if (slice->ended_flow)
 		gt_pb_fixed64(text, EVENT_ENDED_FLOWS, slice->ended_flow);
+	if (slice->wait_flow)
+		gt_pb_fixed64(text, EVENT_FLOWS, WAIT_FLOW | slice->wait_flow);
 	gt_strbuf_add(text, slice->details, slice->details_size);
 	gt_pb_end(text, event);
 }
@@ -328,14 +331,18 @@ static int begin_slice(void *context, const struct gt_slice *slice)
 	return end_packet(state, packet);
 }
 
-static int end_slice(void *context, struct gt_track *track, uint64_t time)
+/* Flows are ordered by time: one that leads to a wait, which began before it, ends at its end. */
+static int end_slice(void *context, struct gt_track *track, const struct gt_slice_end *end)
 {
 	struct perfetto_export *state = context;
 	size_t packet = begin_packet(state, sequence_of(track)), event;
 
-	put_event_head(state, time);
+	put_event_head(state, end->time);
 	event = gt_pb_begin(&state->sink.text, PACKET_TRACK_EVENT);
 	gt_pb_uint(&state->sink.text, EVENT_TYPE, TYPE_END);
+	for (unsigned i = 0; i < end->waited.count; i++)
+		gt_pb_fixed64(&state->sink.text, EVENT_ENDED_FLOWS,
+			      WAIT_FLOW | end->waited.operations[i]);
 	gt_pb_end(&state->sink.text, event);
 	return end_packet(state, packet);
 }

@@ -20,7 +20,7 @@ const char *gt_detail_name(enum gt_detail detail)
 	return names[detail];
 }
 
-/* Remember which operations the outermost call submitted: its slice follows. */
+/* Remember which operations the outermost call submitted and waited for: its slice follows. */
 static int take_host(void *opaque, const struct gt_names *names,
 		     const struct gt_host_interval *interval)
 {
@@ -29,6 +29,7 @@ static int take_host(void *opaque, const struct gt_names *names,
 
 	slices->first_flow = interval->first_operation;
 	slices->flow_count = interval->operations;
+	slices->waited = interval->waited;
 	for (uint64_t i = 0; i < interval->operations && !error; i++)
 		error = gt_hash_set_u64(slices->flows, interval->first_operation + i, slices);
 	return error;
@@ -278,6 +279,8 @@ static int put_call(struct gt_slices *slices, const struct gt_names *names,
 		.first_flow = call->depth ? 0 : slices->first_flow,
 		.flows = call->depth ? 0 : slices->flow_count,
 	};
+	if (!call->depth)
+		slice.waited = slices->waited;
 	gt_strbuf_clear(&slices->details);
 	put_call_details(slices, names, row);
 	error = add_slice(slices, names, &call->head, &slice);
@@ -317,6 +320,7 @@ int gt_slices_take(struct gt_slices *slices, const struct gt_names *names,
 	int error;
 
 	slices->flow_count = 0;
+	slices->waited.count = 0;
 	if (event->clock == GT_CLOCK_MONOTONIC && event->time > slices->last_time)
 		slices->last_time = event->time;
 	/* Calls before the operations that they submit, so that tracks are in a sensible order. */

@@ -60,6 +60,15 @@ struct gt_slice {
 	/* Numbers of operations of GPUs: this call submitted so many, from first_flow on … */
 	uint64_t first_flow, flows;
 	uint64_t ended_flow; /* … or this is the operation, whose call was seen; 0: neither */
+	/* The operation's end is what a call waited for: its number; or this is the call. */
+	uint64_t wait_flow;
+	struct gt_timeline_waited waited;
+};
+
+/* The end of a slice, and the operations whose ends it waited for. */
+struct gt_slice_end {
+	uint64_t time;
+	struct gt_timeline_waited waited;
 };
 
 /* How a format is written. Functions return 0 or -Exxx. */
@@ -77,7 +86,7 @@ struct gt_slice_writer {
 	int (*name_track)(void *context, const struct gt_track *track);
 	int (*begin_slice)(void *context, const struct gt_slice *slice);
 	int (*end_slice)(void *context, struct gt_track *track,
-			 uint64_t time); /* NULL: not needed */
+			 const struct gt_slice_end *end); /* NULL: not needed */
 	int (*put_counter)(void *context, struct gt_track *track, uint64_t time, uint64_t value);
 };
 

@@ -295,7 +295,8 @@ static void put_operation_details(struct gt_slices *slices, const struct gt_gpu_
 		writer->put_number(details, GT_DETAIL_queued,
 				   interval->start - interval->submitted);
 	if (interval->wait.number) {
-		writer->put_number(details, GT_DETAIL_waited_tid, interval->wait.thread);
+		writer->put_number(details, GT_DETAIL_waited_tid,
+				   gt_id_number(interval->wait.thread));
 		writer->put_number(details, GT_DETAIL_waited_until, interval->wait.end);
 	}
 }
@@ -318,6 +319,8 @@ int slices_put_gpu(void *opaque, const struct gt_names *names,
 		return error;
 	if (gt_hash_remove_u64(slices->flows, interval->number))
 		slice.ended_flow = interval->number;
+	if (interval->ends_wait)
+		slice.wait_flow = interval->number;
 	put_operation_details(slices, interval);
 	slice.details = gt_strbuf_string(&slices->details);
 	slice.details_size = slices->details.length;

@@ -46,6 +46,7 @@ struct gt_slices {
 	struct gt_strbuf details, text; /* their memory is used again */
 	/* Of the outermost call that is being taken. */
 	uint64_t first_flow, flow_count;
+	struct gt_timeline_waited waited;
 	uint64_t events, last_time;
 	bool is_finished;
 };

@@ -41,8 +41,8 @@ static int end_slices(struct track_lane *lane, struct track_output *output, uint
 {
 	int error = 0;
 
-	while (!error && lane->ends.count && lane->ends.items[lane->ends.count - 1] <= until) {
-		uint64_t end = lane->ends.items[--lane->ends.count];
+	while (!error && lane->ends.count && lane->ends.items[lane->ends.count - 1].time <= until) {
+		const struct gt_slice_end *end = &lane->ends.items[--lane->ends.count];
 
 		if (output->writer->end_slice)
 			error = output->writer->end_slice(output->context, &lane->track, end);
@@ -55,9 +55,10 @@ static bool is_nested(const struct track_lane *lane, const struct gt_slice *slic
 {
 	size_t i = lane->ends.count;
 
-	while (i && lane->ends.items[i - 1] <= slice->start)
+	while (i && lane->ends.items[i - 1].time <= slice->start)
 		i--;
-	return slice->start >= lane->last_start && (!i || slice->end <= lane->ends.items[i - 1]);
+	return slice->start >= lane->last_start &&
+	       (!i || slice->end <= lane->ends.items[i - 1].time);
 }
 
 static int add_lane(struct track_lanes *lanes, struct track_output *output)
@@ -86,18 +87,20 @@ static int add_lane(struct track_lanes *lanes, struct track_output *output)
 static int put_unordered(struct track_lane *lane, struct track_output *output,
 			 struct gt_slice *slice)
 {
+	const struct gt_slice_end end = {slice->end, slice->waited};
 	int error;
 
 	output->totals.unordered++;
 	slice->track = &lane->track;
 	error = output->writer->begin_slice(output->context, slice);
 	if (!error && !slice->is_instant && output->writer->end_slice)
-		error = output->writer->end_slice(output->context, &lane->track, slice->end);
+		error = output->writer->end_slice(output->context, &lane->track, &end);
 	return error;
 }
 
 int track_lanes_put(struct track_lanes *lanes, struct track_output *output, struct gt_slice *slice)
 {
+	const struct gt_slice_end end = {slice->end, slice->waited};
 	struct track_lane *lane;
 	unsigned i = 0;
 	int error = 0;
@@ -118,7 +121,7 @@ int track_lanes_put(struct track_lanes *lanes, struct track_output *output, stru
 		error = output->writer->begin_slice(output->context, slice);
 	lane->last_start = slice->start;
 	if (!error && !slice->is_instant)
-		error = gt_vec_push(&lane->ends, slice->end);
+		error = gt_vec_push(&lane->ends, end);
 	return error;
 }
 

@@ -12,7 +12,7 @@ struct track_lane {
 	struct gt_track track;
 	char *name; /* of the track; owned */
 	uint64_t last_start;
-	GT_VEC(uint64_t) ends;
+	GT_VEC(struct gt_slice_end) ends;
 };
 
 struct track_lanes {

@@ -103,7 +103,7 @@ read_perfetto() {
 	"$synthetic" run.gtap 500
 	export_capture perfetto run.gtap
 	read_perfetto out.perfetto
-	expect_output_line '^flows: 3000$'
+	expect_output_line '^flows: 3500$' # of submissions, and of the last operation before each wait
 	expect_output_line "^track 'train 4711': 3245 slices, 0 values$"
 	expect_output_line "^track 'train 4712': 3251 slices, 0 values$"
 	expect_output_line "^track 'train/GPU 0/stream 0x555500080010': 1500 slices, 0 values$"
@@ -139,7 +139,8 @@ read_perfetto() {
 		([.[] | select(.ph == "X" and .cat == "cudart")] | length) == 100,
 		([.[] | select(.ph == "X" and .cat == "gpu")] | length) == 60,
 		([.[] | select(.ph == "s") | .id] | sort) == ([.[] | select(.ph == "f") | .id] | sort),
-		([.[] | select(.ph == "s")] | length) == 60,
+		([.[] | select(.ph == "s" and .cat == "submission")] | length) == 60,
+		([.[] | select(.ph == "s" and .cat == "wait") | .id]) == [range(6; 61; 6)],
 		(map(select(.ph == "C")) | any(.name == "memory allocated of GPU 0")),
 		(map(select(.ph == "M")) | any(.name == "process_name" and .args.name == "train")),
 		(map(select(.ph == "M")) | any(.name == "thread_name" and .args.name == "GPU 0 stream 0x555500080000"))
@@ -147,14 +148,15 @@ read_perfetto() {
 	jq -e '.otherData | .lost == 3 and .made == 103 and .incomplete' out.chrome
 	# Each end of a flow lies in a slice of its track.
 	jq -e '.traceEvents as $all | [$all[] | select(.ph == "s" or .ph == "f")] | all(. as $flow |
-		$all | any(.ph == "X" and .tid == $flow.tid and .ts == $flow.ts))' out.chrome
+		$all | any(.ph == "X" and .tid == $flow.tid and .ts <= $flow.ts and $flow.ts <= .ts + .dur and
+			($flow.cat == "submission" or $flow.ph == "s" or .name == "cudaStreamSynchronize")))' out.chrome
 }
 
 @test "hostile names are valid in traces" {
 	"$synthetic" run.gtap 3 hostile
 	export_capture perfetto run.gtap
 	read_perfetto out.perfetto
-	expect_output_line '^flows: 18$'
+	expect_output_line '^flows: 21$'
 	export_capture chrome run.gtap
 	jq -e '[.traceEvents[] | select(.cat == "gpu")] | length == 18' out.chrome
 }

@@ -319,11 +319,12 @@ int pending_add(struct pending *pending, struct pending_thread *thread,
 	return 0;
 }
 
-/* The operations of a stream of which the calls returned by a time have ended. */
-static void prove_stream(struct pending *pending, struct pending_stream *stream, uint64_t until,
-			 uint64_t known, const struct gt_timeline_join *join)
+/* The operations of a stream of which the calls returned by a time have ended. Return the last. */
+static struct pending_operation *prove_stream(struct pending *pending,
+					      struct pending_stream *stream, uint64_t until,
+					      uint64_t known, const struct gt_timeline_join *join)
 {
-	struct pending_operation *operation = stream->unproven;
+	struct pending_operation *operation = stream->unproven, *last = NULL;
 
 	for (; operation && operation->call_end <= until;
 	     operation = TAILQ_NEXT(operation, in_stream)) {
@@ -333,12 +334,23 @@ static void prove_stream(struct pending *pending, struct pending_stream *stream,
 		if (!operation->measured)
 			TAILQ_INSERT_TAIL(&pending->overdue, operation, overdue);
 		mark_changed(pending, stream);
+		last = operation;
 	}
 	stream->unproven = operation;
+	return last;
+}
+
+static void add_waited(struct gt_timeline_waited *waited, struct pending_operation *last)
+{
+	if (!waited || !last || waited->count == GT_TIMELINE_MAX_WAITED)
+		return;
+	last->interval.ends_wait = true;
+	waited->operations[waited->count++] = last->interval.number;
 }
 
 void pending_prove(struct pending *pending, const struct gt_order *order,
-		   const struct gt_operation *operation, const struct gt_timeline_join *join)
+		   const struct gt_operation *operation, const struct gt_timeline_join *join,
+		   struct gt_timeline_waited *waited)
 {
 	const struct pending_process *process =
 		gt_hash_get_u64(pending->processes, operation->event->head.process);
@@ -347,8 +359,9 @@ void pending_prove(struct pending *pending, const struct gt_order *order,
 		struct pending_stream *stream = process->streams.items[i];
 
 		if (stream && stream->unproven)
-			prove_stream(pending, stream, gt_order_ended(order, operation, i),
-				     operation->end, join);
+			add_waited(waited, prove_stream(pending, stream,
+							gt_order_ended(order, operation, i),
+							operation->end, join));
 	}
 }
 

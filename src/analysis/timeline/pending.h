@@ -64,9 +64,13 @@ struct pending_thread *pending_thread(struct pending *pending, uint32_t process,
 int pending_add(struct pending *pending, struct pending_thread *thread,
 		const struct gt_order *order, const struct gt_order_stream *stream,
 		const struct pending_operation *operation);
-/* Note what a call proves to have ended. */
+/*
+ * Note what a call proves to have ended. The last operation of each stream is added to `waited`,
+ * unless that is NULL or full.
+ */
 void pending_prove(struct pending *pending, const struct gt_order *order,
-		   const struct gt_operation *operation, const struct gt_timeline_join *join);
+		   const struct gt_operation *operation, const struct gt_timeline_join *join,
+		   struct gt_timeline_waited *waited);
 /* Find the operation of a `gpu_work` event, or keep the event until its call is seen. 0 or -ENOMEM.
  */
 int pending_measure(struct pending *pending, const struct gt_names *names,

@@ -20,6 +20,9 @@ struct gt_timeline {
 	struct pending_thread *thread; /* of the call or operation that is being taken */
 	/* Of the call that is being taken: */
 	const struct gt_event *event;
+	bool is_outermost; /* `event` is an outermost call, which is passed on after its operations
+			    */
+	struct gt_timeline_waited waited; /* of that call */
 	enum gt_host_activity activity;
 };
 
@@ -229,7 +232,8 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	if (!error && gt_order_proves(operation) &&
 	    (operation->kind != GT_OPERATION_COPY || copy.waits))
 		pending_prove(timeline->pending, timeline->order, operation,
-			      &timeline->thread->outer);
+			      &timeline->thread->outer,
+			      timeline->is_outermost ? &timeline->waited : NULL);
 	return error;
 }
 
@@ -256,6 +260,7 @@ static int pass_on_call(struct gt_timeline *timeline, const struct gt_names *nam
 		.first_operation = first_operation,
 		.operations = timeline->totals.operations + 1 - first_operation,
 		.number = timeline->thread->outer.number,
+		.waited = timeline->waited,
 		.activity = timeline->activity,
 		.name = gt_names_function(names, call->function),
 		.failed = !(call->state & GT_CALL_UNFINISHED) && function &&
@@ -294,10 +299,13 @@ static int take_call(struct gt_timeline *timeline, const struct gt_names *names,
 	int error = begin_call(timeline, call);
 
 	timeline->event = &call->head;
+	timeline->is_outermost = !call->depth;
+	timeline->waited.count = 0;
 	if (!error)
 		error = gt_operations_take(timeline->operations, names, &call->head, take_operation,
 					   timeline);
 	timeline->event = NULL;
+	timeline->is_outermost = false;
 	return error || call->depth ? error : pass_on_call(timeline, names, call, first_operation);
 }
 

@@ -49,6 +49,13 @@ static inline bool gt_host_is_call(enum gt_host_activity activity)
 	return activity <= GT_HOST_WAIT;
 }
 
+/* The last operation of each stream whose end a call waited for, of at most so many streams. */
+#define GT_TIMELINE_MAX_WAITED 8
+struct gt_timeline_waited {
+	unsigned count;
+	uint64_t operations[GT_TIMELINE_MAX_WAITED]; /* their numbers */
+};
+
 struct gt_host_interval {
 	uint64_t number; /* of a call: joins refer to it; from 1; else 0 */
 	enum gt_host_activity activity;
@@ -59,6 +66,8 @@ struct gt_host_interval {
 	bool failed;
 	/* Of a call: so many operations that it submitted, numbered from `first_operation` on. */
 	uint64_t first_operation, operations;
+	/* Of a call: what it was the first to wait for; these are passed on later. */
+	struct gt_timeline_waited waited;
 	/* `call`, `syscall`, `page_fault` or `off_cpu`; valid while it is passed on. */
 	const struct gt_event *event;
 };
@@ -126,6 +135,7 @@ struct gt_gpu_interval {
 
 	struct gt_timeline_join call; /* that submitted it */
 	struct gt_timeline_join wait; /* the first that returned after a wait for it */
+	bool ends_wait;               /* it is in the `waited` of that call */
 	uint64_t previous;            /* operation of the same stream; 0: none */
 	uint64_t dependencies[GT_TIMELINE_MAX_DEPENDENCIES]; /* operations of other streams */
 	unsigned dependency_count;
