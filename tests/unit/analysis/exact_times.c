@@ -165,6 +165,39 @@ TEST("a function is not matched to grids of another function's kernel")
 	CHECK_INT(match(), 1);
 }
 
+TEST("launches by several threads at a time that could change grids are not exact")
+{
+	begin();
+	put_both(1, 2 * MS, 3 * MS, 5 * US, 5 * US);
+	CHECK_INT(match(), 1);
+	put_both(1, 10 * MS, 18 * MS, MS, 5 * MS);
+	put_both(1, 10 * MS + 10 * US, 18 * MS + 10 * US, 4 * MS, 2 * MS);
+	launches[0].returned += 100 * US;
+	firsts[0] = firsts[1] = 0;
+	CHECK_INT(match(), 0);
+	/* Not if one of them has no room for the other one's grid. */
+	put_both(1, 20 * MS, 22 * MS, MS, 50 * US);
+	put_both(1, 20 * MS + 10 * US, 28 * MS, 4 * MS, 2 * MS);
+	launches[0].returned += 100 * US;
+	CHECK_INT(match(), 2);
+}
+
+TEST("a launch is final when it is settled, and until then may have another grid")
+{
+	begin();
+	put_both(1, 2 * MS, 3 * MS, 5 * US, 5 * US);
+	CHECK_INT(match(), 1);
+	/* Launched first, and reported last. */
+	put_grid(next_id++, 1, 11 * MS, 12 * MS);
+	put_both(1, 10 * MS + 10 * US, 18 * MS, 4 * MS, 2 * MS);
+	launches[0].is_settled = false;
+	firsts[0] = 0;
+	CHECK_INT(match(), 0);
+	put_launch(1001, 10 * MS, 19 * MS, 11 * MS, 12 * MS);
+	put_launch(1001, 10 * MS + 10 * US, 18 * MS, 14 * MS + 10 * US, 16 * MS);
+	CHECK_INT(match(), 2);
+}
+
 TEST("an offset that proves wrong is searched for again")
 {
 	uint64_t offset;
