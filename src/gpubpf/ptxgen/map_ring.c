@@ -94,7 +94,8 @@ static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
 
 /*
  * The lowest active lane reserves for `count` lanes; `first` becomes the offset of the first
- * record, before it is reduced to the ring's size, or NO_POSITION if there is not enough credit.
+ * record less `total`, before it is reduced to the ring's size, or NO_POSITION if there is not
+ * enough credit.
  *
  * `below`, which is 0 in this lane, is added to the address: so ptxas does not see that the address
  * is the same in all lanes. It would add up over the warp again, for 40 instructions, and compute
@@ -119,6 +120,8 @@ static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen
 	if (!is_power_of_two(ring->bytes))
 		gt_ptxgen_emit(gen, "rem.u64", position, position, ring->bytes);
 	gt_ptxgen_emit(gen, "cvt.u32.u64", first, position);
+	/* Ranks begin at 1: see emit_reserve_together. */
+	gt_ptxgen_emit(gen, "add.s32", first, first, -(int64_t)total);
 }
 
 /* Reduce the offset of a lane's record, less than twice the ring's size beyond that of the first.
@@ -160,8 +163,11 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_shuffle_word(gen, first, lowest, mask);
 	*ret_failed = gt_ptxgen_predicate(gen);
 	gt_ptxgen_emit(gen, "setp.eq.u32", *ret_failed, first, NO_POSITION);
-	/* Here, not above: a register less while the leader reserves. */
-	gt_ptxgen_emit(gen, "popc.b32", rank, below);
+	/* From another mask than `below`, which then needs no register while the leader reserves.
+	 */
+	gt_ptxgen_emit(gen, "mov.u32", rank, gt_ptxgen_text("%lanemask_le"));
+	gt_ptxgen_emit(gen, "and.b32", rank, rank, mask);
+	gt_ptxgen_emit(gen, "popc.b32", rank, rank);
 	gt_ptxgen_emit(gen, "mad.lo.u32", first, rank, total, first);
 	emit_wrap_offset(gen, ring, first);
 	*ret_record = emit_record_at(gen, ring, first);
