@@ -346,7 +346,8 @@ static int trace_with_programs(struct trace *trace, const struct gt_run *run,
 	given->injection.json = given->target.json;
 	given->injection.verbose = given->target.trace.verbose;
 	given->injection.threads = GT_CLI_INJECTION_THREADS;
-	given->injection.event_bytes = gt_gpu_times_ring(&given->target.trace);
+	given->injection.event_bytes =
+		gt_gpu_times_ring(&given->target.trace, given->target.trace.gpu_times_period);
 	if (given->target.trace.gpu_times_exact && gt_exact_grids_object(&exact, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;

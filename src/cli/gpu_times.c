@@ -614,7 +614,7 @@ static void count_calls(const void *context, struct gt_counts *counts)
 	gt_agent_calls_count(times->calls, counts);
 }
 
-uint32_t gt_gpu_times_ring(const struct gt_trace_options *options)
+uint32_t gt_gpu_times_ring(const struct gt_trace_options *options, uint64_t period)
 {
 	bool has_calls = options->via == GT_VIA_AGENT;
 	uint64_t wanted = has_calls && options->ring_size ? options->ring_size
@@ -622,7 +622,7 @@ uint32_t gt_gpu_times_ring(const struct gt_trace_options *options)
 							  : TIMES_RING;
 	uint32_t size = GT_AGENT_RING_MIN;
 
-	if (!has_calls && !options->gpu_times_period)
+	if (!has_calls && !period)
 		return 0;
 	while (size < wanted && size < GT_AGENT_RING_MAX)
 		size *= 2;
@@ -632,7 +632,7 @@ uint32_t gt_gpu_times_ring(const struct gt_trace_options *options)
 static int open_collector(struct gt_gpu_times *times, struct gt_diag *diag)
 {
 	const struct gt_inject_options options = {
-		.event_bytes = gt_gpu_times_ring(times->options),
+		.event_bytes = gt_gpu_times_ring(times->options, times->period),
 	};
 	int error;
 

@@ -13,9 +13,9 @@ struct gt_gpu_times;
 
 /*
  * Bytes of the ring that each process gets with these options (gt_inject_options.event_bytes): with
- * --via agent those of --ring-size, up to GT_AGENT_RING_MAX.
+ * --via agent those of --ring-size, up to GT_AGENT_RING_MAX; `period` as in gt_gpu_times_open.
  */
-uint32_t gt_gpu_times_ring(const struct gt_trace_options *options);
+uint32_t gt_gpu_times_ring(const struct gt_trace_options *options, uint64_t period);
 
 /*
  * Parse the option's value: "off" or NULL 0, "all" and "exact" 1, "sampled=N" N, of which every
