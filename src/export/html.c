@@ -12,6 +12,8 @@
  *	           numbers of the calls that submitted it and that waited for it (0: none)
  *	4 stack    count of frames, their strings, the innermost first; numbered from 1
  *	5 about    length, a JSON object of texts
+ *	6 value    of a track of a counter: track, time - that of the value before (zigzag, ns),
+ *value
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,6 +46,7 @@ enum page_record {
 	PAGE_SLICE,
 	PAGE_STACK,
 	PAGE_ABOUT,
+	PAGE_VALUE,
 };
 
 /* In this order below each other. */
@@ -54,6 +57,7 @@ enum page_track {
 	PAGE_OFF_CPU,
 	PAGE_STREAM,
 	PAGE_RING,
+	PAGE_MEMORY, /* a counter, of bytes */
 };
 
 enum page_flags {
@@ -88,7 +92,8 @@ struct html_export {
 	struct gt_hash *tracks;  /* struct track_key -> its number + 1 */
 	struct gt_hash *stacks;  /* process, stack -> its number */
 	uint32_t string_count, track_count, stack_count;
-	uint64_t before; /* start of the slice before */
+	uint64_t before, value_before; /* start of the slice before, time of the value before */
+	struct gt_hash *memory;        /* track of a counter + 1 -> bytes, as a pointer */
 	struct gt_strbuf record, text, frames;
 	int error; /* the first one */
 };
@@ -150,15 +155,19 @@ static uint32_t track_number(struct html_export *page, const struct track_key *k
 	return page->track_count - 1;
 }
 
+static uint64_t zigzag(uint64_t difference)
+{
+	return difference << 1 ^ ((int64_t)difference < 0 ? UINT64_MAX : 0);
+}
+
 static void put_slice(struct html_export *page, const struct page_slice *slice)
 {
-	int64_t since = (int64_t)(slice->start - page->before);
 	const uint64_t numbers[] = {
 		slice->track,
 		slice->name,
 		slice->category,
 		slice->flags,
-		(uint64_t)since << 1 ^ (since < 0 ? UINT64_MAX : 0),
+		zigzag(slice->start - page->before),
 		slice->end - slice->start,
 		slice->stack,
 		slice->bytes,
@@ -329,6 +338,46 @@ static int put_gpu(void *opaque, const struct gt_names *names,
 	return page->error;
 }
 
+static void put_value(struct html_export *page, uint32_t track, uint64_t time, uint64_t value)
+{
+	begin_record(page, PAGE_VALUE);
+	gt_pb_varint(&page->record, track);
+	gt_pb_varint(&page->record, zigzag(time - page->value_before));
+	gt_pb_varint(&page->record, value);
+	put_record(page);
+	page->value_before = time;
+}
+
+static int put_memory(void *opaque, const struct gt_names *names,
+		      const struct gt_memory_change *change)
+{
+	struct html_export *page = opaque;
+	bool is_host;
+	int64_t bytes = gt_memory_change_bytes(change, &is_host);
+	struct track_key key = {.kind = PAGE_MEMORY};
+	uint64_t value;
+	uint32_t track;
+	char label[48];
+
+	if (!bytes)
+		return 0;
+	key.process = change->allocation->process;
+	key.group = is_host ? 0 : (uint64_t)(change->allocation->device + 2);
+	if (is_host)
+		snprintf(label, sizeof(label), "pinned memory");
+	else if (change->allocation->device == GT_DEVICE_UNKNOWN)
+		snprintf(label, sizeof(label), "memory");
+	else
+		snprintf(label, sizeof(label), "memory of GPU %d", change->allocation->device);
+	track = track_number(page, &key, process_label(&page->text, names, key.process), label);
+	value = (uintptr_t)gt_hash_get_u64(page->memory, track + 1);
+	value = bytes > 0 || value > (uint64_t)-bytes ? value + (uint64_t)bytes : 0;
+	if (gt_hash_set_u64(page->memory, track + 1, (void *)(uintptr_t)value)) // NOLINT
+		page->error = -ENOMEM;
+	put_value(page, track, change->time, value);
+	return page->error;
+}
+
 /* A job of the DRM scheduler is a slice when it is done. */
 static void put_job(struct html_export *page, const struct gt_names *names,
 		    const struct gt_event_drm_job *job)
@@ -414,6 +463,7 @@ static void html_free(struct html_export *page)
 	gt_hash_free(page->strings);
 	gt_hash_free(page->tracks);
 	gt_hash_free(page->stacks);
+	gt_hash_free(page->memory);
 	gt_strbuf_free(&page->record);
 	gt_strbuf_free(&page->text);
 	gt_strbuf_free(&page->frames);
@@ -422,14 +472,17 @@ static void html_free(struct html_export *page)
 
 static bool allocate_parts(struct html_export *page)
 {
-	const struct gt_timeline_sink sink = {.host = put_host, .gpu = put_gpu, .context = page};
+	const struct gt_timeline_sink sink = {
+		.host = put_host, .gpu = put_gpu, .memory = put_memory, .context = page};
 
 	page->timeline = gt_timeline_new(&sink);
 	page->demangler = gt_demangler_new();
 	page->strings = gt_hash_new();
 	page->tracks = gt_hash_new();
 	page->stacks = gt_hash_new();
-	return page->timeline && page->demangler && page->strings && page->tracks && page->stacks;
+	page->memory = gt_hash_new();
+	return page->timeline && page->demangler && page->strings && page->tracks && page->stacks &&
+	       page->memory;
 }
 
 static int html_open(const struct gt_export_options *options, void **ret_state,

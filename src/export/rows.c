@@ -39,6 +39,33 @@ void gt_call_row_free(struct gt_call_row *row)
 	gt_strbuf_free(&row->result);
 }
 
+/* Whether a change adds memory (1), removes it (-1), or neither. */
+static int direction_of(const struct gt_memory_change *change)
+{
+	switch (change->what) {
+	case GT_MEMORY_ALLOCATED:
+		return 1;
+	case GT_MEMORY_FREED:
+	case GT_MEMORY_REPLACED:
+	case GT_MEMORY_LEFT_TO_RESET:
+	case GT_MEMORY_LEFT_TO_CONTEXT:
+	case GT_MEMORY_LEFT_TO_EXIT:
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+int64_t gt_memory_change_bytes(const struct gt_memory_change *change, bool *ret_is_host)
+{
+	const struct gt_allocation *allocation = change->allocation;
+
+	if (!allocation || allocation->imported || allocation->bytes > INT64_MAX)
+		return 0;
+	*ret_is_host = allocation->space == GT_SPACE_HOST;
+	return direction_of(change) * (int64_t)allocation->bytes;
+}
+
 void gt_put_dimensions(struct gt_strbuf *text, const uint32_t dimensions[3])
 {
 	for (unsigned i = 0; i < 3; i++) {

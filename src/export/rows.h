@@ -35,6 +35,9 @@ void gt_call_row_fill(struct gt_call_row *row, const struct gt_names *names,
 		      struct gt_demangler *demangler, const struct gt_event_call *event);
 void gt_call_row_free(struct gt_call_row *row);
 
+/* What a change adds to the allocated memory of a device or, is_host, to pinned memory; or 0. */
+int64_t gt_memory_change_bytes(const struct gt_memory_change *change, bool *ret_is_host);
+
 /* Add a size of a launch: "4x1x1". */
 void gt_put_dimensions(struct gt_strbuf *text, const uint32_t dimensions[3]);
 /* Add the name of a stream: "legacy", "per-thread", or its handle. */

@@ -62,45 +62,27 @@ static int put_counter(struct gt_slices *slices, struct slices_counter *counter,
 						  counter->time, value);
 }
 
-/* Whether a change adds memory (1), removes it (-1), or neither. */
-static int direction_of(const struct gt_memory_change *change)
-{
-	switch (change->what) {
-	case GT_MEMORY_ALLOCATED:
-		return 1;
-	case GT_MEMORY_FREED:
-	case GT_MEMORY_REPLACED:
-	case GT_MEMORY_LEFT_TO_RESET:
-	case GT_MEMORY_LEFT_TO_CONTEXT:
-	case GT_MEMORY_LEFT_TO_EXIT:
-		return -1;
-	default:
-		return 0;
-	}
-}
-
 int slices_put_memory(void *opaque, const struct gt_names *names,
 		      const struct gt_memory_change *change)
 {
-	const struct gt_allocation *allocation = change->allocation;
 	struct gt_slices *slices = opaque;
 	struct slices_counter *counter;
-	int direction = direction_of(change), error;
 	bool is_host;
+	int64_t bytes = gt_memory_change_bytes(change, &is_host);
+	int error;
 
-	if (!direction || !allocation || !allocation->bytes || allocation->imported)
+	if (!bytes)
 		return 0;
-	is_host = allocation->space == GT_SPACE_HOST;
-	error = find_counter(slices, names, allocation->process,
-			     is_host ? GT_DEVICE_UNKNOWN : allocation->device,
+	error = find_counter(slices, names, change->allocation->process,
+			     is_host ? GT_DEVICE_UNKNOWN : change->allocation->device,
 			     is_host ? "pinned memory" : "memory allocated", GT_UNIT_BYTES,
 			     &counter);
 	if (error)
 		return error;
 	return put_counter(slices, counter, change->time,
-			   direction > 0                        ? counter->value + allocation->bytes
-			   : counter->value > allocation->bytes ? counter->value - allocation->bytes
-								: 0);
+			   bytes > 0 || counter->value > (uint64_t)-bytes
+				   ? counter->value + (uint64_t)bytes
+				   : 0);
 }
 
 /* ---- streams ------------------------------------------------------------------------------ */

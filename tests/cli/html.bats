@@ -37,6 +37,27 @@ make_page() {
 	[[ ${lines[2]} == *stream* && ${lines[2]} == *thread* ]] || fail "${lines[2]}"
 }
 
+@test "streams have counters of queue depth and copied bytes, devices of allocated memory" {
+	make_page 4
+	browse page.html 'gputap.rows.filter((track) => track.counter).map(
+			(track) => gputap.capture.strings[track.label].trim())' \
+		'gputap.rows.filter((track) => track.counter).every(({counter: {times, values}}) =>
+			times.every((time, i) => !i || time >= times[i - 1]) && values.at(-1) === 0)' \
+		'gputap.rows.filter((track) => track.counter).every(({counter}) => {
+			const {times, values, peak} = counter, from = times[3], to = times[times.length - 2];
+			return peakOf(counter, times[0], times.at(-1) + 1) === peak &&
+				peakOf(counter, from, to) === Math.max(...values.slice(2, -2)) &&
+				peakOf(counter, times[0] - 9, times[0]) === 0;
+		})' \
+		'highest(buildPeaks(
+			Float64Array.from({length: 1000}, (_, i) => i * 7919 % 1000)), 13, 700) ===
+			Math.max(...Array.from({length: 687}, (_, i) => (i + 13) * 7919 % 1000))'
+	[[ ${lines[0]} == *'"queue depth (max 6)"'*'"copied bytes (max '*'"memory of GPU 0 (max '* ]] || fail "${lines[0]}"
+	[ "${lines[1]}" = true ]
+	[ "${lines[2]}" = true ]
+	[ "${lines[3]}" = true ]
+}
+
 @test "a page needs no network and has no address in it" {
 	make_page 2
 	run ! grep -E 'https?://|src=|@import|url\(' page.html

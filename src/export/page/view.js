@@ -9,7 +9,8 @@
 const CATEGORIES = ["api", "launch", "copy", "blocked", "wait", "syscall", "fault", "off CPU",
 	"kernel", "copy", "H2D", "D2H", "D2D", "P2P", "set", "graph", "job"];
 const FIRST_GPU = 8, JOB = 16, CALLS = 5;
-const TRACK_STREAM = 4; /* rings follow */
+const TRACK_STREAM = 4, TRACK_MEMORY = 6; /* rings are between them */
+const FIRST_COPY = 9, LAST_COPY = 13;
 const FAILED = 1, EXACT = 2, ESTIMATED = 4;
 const GROUP = 8; /* slices, or groups of them, that one group of the next level summarizes */
 
@@ -60,7 +61,7 @@ function parse(bytes) {
 	};
 	const decoder = new TextDecoder();
 	const slices = capture.slices;
-	let at = 0, time = 0;
+	let at = 0, time = 0, valueTime = 0;
 
 	function number() {
 		let value = 0, scale = 1;
@@ -108,6 +109,15 @@ function parse(bytes) {
 			frames.push(number());
 		capture.stacks.push(frames);
 	}
+	function value() {
+		const track = capture.tracks[number()];
+
+		track.changes = track.changes || {times: [], values: []};
+		valueTime += signed();
+		/* What comes late counts from then on. */
+		track.changes.times.push(Math.max(valueTime, track.changes.times.at(-1) || 0));
+		track.changes.values.push(number());
+	}
 	const records = {
 		1: () => capture.strings.push(text()),
 		2: () => capture.tracks.push({kind: number(), process: number(), label: number(),
@@ -115,6 +125,7 @@ function parse(bytes) {
 		3: slice,
 		4: stack,
 		5: () => { capture.about = JSON.parse(text()); },
+		6: value,
 	};
 
 	while (at < bytes.length)
@@ -232,6 +243,120 @@ function link(capture) {
 			waited.set(slices.wait[i], i);
 	}
 	Object.assign(capture, {calls, submitted, waited});
+}
+
+/* ---- counters ------------------------------------------------------------------------------ */
+
+/* A pyramid over values: each of a level is the highest of GROUP values of the level below. */
+function buildPeaks(values) {
+	const peaks = [values];
+
+	for (let below = values; below.length > GROUP;) {
+		const level = new Float64Array(Math.ceil(below.length / GROUP));
+
+		for (let i = 0; i < below.length; i++)
+			level[Math.floor(i / GROUP)] = Math.max(level[Math.floor(i / GROUP)], below[i]);
+		peaks.push(level);
+		below = level;
+	}
+	return peaks;
+}
+
+/* The highest of the values from `first` to before `last`; 0 if there is none. */
+function highest(peaks, first, last) {
+	let best = 0;
+
+	for (let level = 0; first < last; level++) {
+		const values = peaks[level], isTop = level === peaks.length - 1;
+
+		while (first < last && (isTop || first % GROUP))
+			best = Math.max(best, values[first++]);
+		while (first < last && last % GROUP)
+			best = Math.max(best, values[--last]);
+		first /= GROUP;
+		last /= GROUP;
+	}
+	return best;
+}
+
+/* The highest value in a range of time: that at its begin, and those that come in it. */
+function peakOf(counter, from, to) {
+	const first = lowerBound(counter.times, from), last = lowerBound(counter.times, to);
+
+	return Math.max(first ? counter.values[first - 1] : 0, highest(counter.peaks, first, last));
+}
+
+/* A row of the timeline for a counter. `after`: the track below which it is. */
+function addCounter(capture, after, label, unit, times, values) {
+	const peaks = buildPeaks(values);
+	const peak = highest(peaks, 0, values.length);
+
+	if (!peak)
+		return;
+	capture.strings.push(`${label} (max ${unit(peak)})`);
+	capture.shown.push({
+		kind: after.kind, group: after.group, number: after.number, process: after.process,
+		label: capture.strings.length - 1, from: 0, to: 0,
+		levels: [{start: [], end: [], longest: []}],
+		counter: {times, values, peaks, peak, unit},
+	});
+}
+
+/* Operations of a stream that were submitted and have not ended. */
+function addQueueDepth(capture, track) {
+	const {slices, order, calls} = capture;
+	const begins = new Float64Array(track.to - track.from), ends = begins.slice();
+	const times = new Float64Array(2 * begins.length), values = times.slice();
+
+	for (let k = 0; k < begins.length; k++) {
+		const i = order[track.from + k], call = calls.get(slices.call[i]);
+
+		ends[k] = slices.start[i] + slices.duration[i];
+		begins[k] = call === undefined ? slices.start[i] : Math.min(slices.start[call], ends[k]);
+	}
+	begins.sort();
+	ends.sort();
+	for (let at = 0, begun = 0, ended = 0; at < times.length; at++) {
+		if (begun < begins.length && begins[begun] <= ends[ended])
+			times[at] = begins[begun++];
+		else
+			times[at] = ends[ended++];
+		values[at] = begun - ended;
+	}
+	addCounter(capture, track, "  queue depth", String, times, values);
+}
+
+/* While a copy runs; not of those whose times are only bounds. */
+function addBandwidth(capture, track) {
+	const {slices, order} = capture;
+	const times = [], values = [];
+
+	for (let k = track.from; k < track.to; k++) {
+		const i = order[k];
+
+		if (slices.category[i] < FIRST_COPY || slices.category[i] > LAST_COPY ||
+			slices.flags[i] & ESTIMATED || !slices.bytes[i] || !slices.duration[i])
+			continue;
+		times.push(slices.start[i], slices.start[i] + slices.duration[i]);
+		values.push(slices.bytes[i] / slices.duration[i] * 1e9, 0);
+	}
+	addCounter(capture, track, "  copied bytes", (rate) => `${size(rate)}/s`,
+		Float64Array.from(times), Float64Array.from(values));
+}
+
+function addCounters(capture) {
+	for (const track of capture.tracks) {
+		if (track.kind === TRACK_STREAM) {
+			addQueueDepth(capture, track);
+			addBandwidth(capture, track);
+		} else if (track.kind === TRACK_MEMORY && track.changes) {
+			addCounter(capture, track, capture.strings[track.label], size,
+				Float64Array.from(track.changes.times),
+				Float64Array.from(track.changes.values));
+		}
+	}
+	/* The sort is stable: counters come after their tracks. */
+	capture.shown.sort((a, b) => a.process - b.process || rank(a) - rank(b) || a.number - b.number);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -416,6 +541,33 @@ function drawTrack(view, paint, track, y) {
 	}
 }
 
+/* A column per pixel, as high as the highest value of its time. */
+function drawCounter(view, paint, counter, y) {
+	const pixels = paint.width - LABELS;
+	const step = (view.to - view.from) / pixels;
+
+	paint.context.fillStyle = style("--accent");
+	paint.context.globalAlpha = 0.5;
+	for (let x = 0; x < pixels; x++) {
+		const value = peakOf(counter, view.from + x * step, view.from + (x + 1) * step);
+		const height = value && Math.max(1, (ROW - 3) * value / counter.peak);
+
+		paint.context.fillRect(LABELS + x, y + ROW - 2 - height, 1, height);
+	}
+	paint.context.globalAlpha = 1;
+}
+
+/* "queue depth: 3" of the counter at a point of the canvas; "": there is none. */
+function counterAt(view, x, y) {
+	const track = view.rows[Math.floor((y - RULER + view.scroll) / ROW)];
+	const step = (view.to - view.from) / (view.paint.width - LABELS);
+	const time = view.from + (x - LABELS) * step;
+
+	if (!track || !track.counter || x < LABELS || y < RULER)
+		return "";
+	return track.counter.unit(peakOf(track.counter, time, time + step));
+}
+
 /* The position of a slice on the canvas; null: its track is not shown. */
 function place(view, paint, i) {
 	const {slices} = view.capture;
@@ -505,7 +657,11 @@ function drawTimeline(view) {
 	view.rows.forEach((track, row) => {
 		const y = RULER + row * ROW - view.scroll;
 
-		if (y > RULER - ROW && y < paint.height)
+		if (y <= RULER - ROW || y >= paint.height)
+			return;
+		if (track.counter)
+			drawCounter(view, paint, track.counter, y);
+		else
 			drawTrack(view, paint, track, y);
 	});
 	drawLinks(view, paint);
@@ -961,7 +1117,7 @@ function listenToTimeline(view) {
 		const i = drag ? -1 : sliceAt(view, event.offsetX, event.offsetY);
 		const {slices, strings} = view.capture;
 
-		showTooltip(event, i < 0 ? "" :
+		showTooltip(event, i < 0 ? !drag && counterAt(view, event.offsetX, event.offsetY) || "" :
 			`${strings[slices.name[i]]}, ${duration(slices.duration[i])}`);
 	});
 	canvas.addEventListener("mouseleave", (event) => showTooltip(event, ""));
@@ -1060,6 +1216,7 @@ async function start() {
 	arrange(capture);
 	findRange(capture);
 	link(capture);
+	addCounters(capture);
 	const view = {capture, rows: capture.shown, tracks: document.getElementById("tracks"),
 		selected: -1, scroll: 0, search: "", sort: 2, colors: new Map(), pending: false};
 
