@@ -17,6 +17,16 @@ static bool is_replaceable(const char *path)
 	return lstat(path, &file) ? errno == ENOENT : S_ISREG(file.st_mode);
 }
 
+/* What replaces a file that others may not read is not readable while it is written, either. */
+static void create_private(const struct gt_replacement *replacement)
+{
+	struct stat old;
+	gt_autoclose int file = -1;
+
+	if (!replacement->is_direct && !stat(replacement->path, &old))
+		file = open(replacement->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
 int gt_replacement_begin(const char *path, struct gt_replacement *ret_replacement,
 			 struct gt_diag *diag)
 {
@@ -34,6 +44,7 @@ int gt_replacement_begin(const char *path, struct gt_replacement *ret_replacemen
 		free(replacement.path);
 		return gt_diag(diag, -ENOMEM, "write", path, "out of memory");
 	}
+	create_private(&replacement);
 	*ret_replacement = replacement;
 	return 0;
 }
@@ -75,7 +86,7 @@ static int keep_mode(const char *path, const struct stat *old)
 {
 	if (chown(path, old->st_uid, old->st_gid))
 		errno = 0;
-	return chmod(path, old->st_mode & 07777) ? -errno : 0;
+	return chmod(path, old->st_mode & 0777) ? -errno : 0;
 }
 
 int gt_replacement_commit(struct gt_replacement *replacement, struct gt_diag *diag)

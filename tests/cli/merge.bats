@@ -143,6 +143,9 @@ merge_ranks() {
 	echo before >other/target.gtap
 	chmod 640 other/target.gtap
 	ln -s other/target.gtap all.gtap
+	observe "$build/gputap" merge -o all.gtap a.gtap missing.gtap
+	expect_status 1
+	[ "$(cat all.gtap)" = before ]
 	gputap merge -o all.gtap a.gtap a.gtap
 	expect_status 0
 	[ -L all.gtap ]
