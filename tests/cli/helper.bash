@@ -17,6 +17,7 @@ examples=$build/examples
 softgpu=$build/softgpu
 # Kept away from what the caller has set: only the tests decide what gputap sees.
 unset GPUTAP_GPU SOFTGPU_LOG LD_LIBRARY_PATH LD_PRELOAD
+unset RANK WORLD_SIZE OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK SLURM_PROCID
 export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1
 # No test has what another one has left.
 export GPUTAP_CACHE=
