@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/protocol.h"
-#include "analysis/clock_fit.h"
+#include "analysis/context_clock.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -18,35 +18,18 @@
 enum {
 	INTERVAL_MS = 5,  /* between two reads of the rings */
 	MAX_CLOCKS = 16,  /* of a process; then the oldest one is forgotten */
-	MAX_MOMENTS = 64, /* of a clock; then every second one is forgotten */
 	MAX_ROUNDS = 512, /* of reading at the end, while processes continue */
 	MAX_HELD = 1024,  /* operations that wait; then the earliest is settled */
-	STEP_NS = 500,    /* the resolution of events that CUDA documents */
 };
 
-#define DRIFTS_AFTER_NS GT_SECOND_NS  /* earlier, the drift is less than its error */
 #define TIMES_RING (4u << 20)         /* bytes of a ring with times alone */
 #define SETTLE_NS (GT_SECOND_NS / 20) /* until operations that overlapped it have been reported */
 #define FUTURE_NS GT_SECOND_NS        /* an event that is later than this is not true */
 
-struct times_moment {
-	uint64_t gpu, before, after;
-};
-
-/*
- * A clock of a context. At first its offset from CLOCK_MONOTONIC is taken as constant: the middle
- * of what its first moments allow. Once there are moments over a second, they are fitted to a line.
- * A clock that does not advance as time does, such as a virtual one, has no line: then the offset
- * stays, and differences of times are exact.
- */
+/* A clock of a context. */
 struct times_clock {
 	uint16_t number;
-	GT_VEC(struct times_moment) moments;
-	bool used;                       /* the offset is final */
-	int64_t lowest, highest, offset; /* CLOCK_MONOTONIC - clock */
-	struct gt_clock_fit fit;
-	bool has_line;
-	bool is_virtual; /* its moments contradict CLOCK_MONOTONIC */
+	struct gt_context_clock relation; /* to CLOCK_MONOTONIC */
 	struct gt_exact_clock exact;
 };
 
@@ -106,8 +89,7 @@ int gt_gpu_times_parse(const char *text, uint64_t *ret_period, bool *ret_exact)
 
 static void clear_clock(struct times_clock *clock)
 {
-	gt_vec_free(&clock->moments);
-	gt_clock_fit_clear(&clock->fit);
+	gt_context_clock_clear(&clock->relation);
 	*clock = (struct times_clock){0};
 }
 
@@ -143,107 +125,6 @@ static struct times_process *find_process(struct gt_gpu_times *times, uint64_t r
 	return process;
 }
 
-static void forget_every_second(struct times_clock *clock)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < clock->moments.count; i += 2)
-		clock->moments.items[kept++] = clock->moments.items[i];
-	clock->moments.count = kept;
-}
-
-static int fit_line(struct times_clock *clock)
-{
-	int error = 0;
-
-	gt_clock_fit_clear(&clock->fit);
-	clock->fit.step = STEP_NS;
-	gt_vec_each (moment, &clock->moments)
-		if (gt_clock_fit_add_before(&clock->fit, moment->before, moment->gpu) ||
-		    gt_clock_fit_add_after(&clock->fit, moment->gpu, moment->after))
-			error = -ENOMEM;
-	if (!error)
-		error = gt_clock_fit_solve(&clock->fit);
-	clock->has_line = !error && !clock->fit.violations;
-	clock->is_virtual |= !error && clock->fit.violations;
-	return error;
-}
-
-/* Whether a moment differs from the earlier ones by more than any clock's drift. */
-static bool is_beyond_drift(const struct times_clock *clock, const struct times_moment *moment,
-			    int64_t lowest, int64_t highest)
-{
-	uint64_t first = clock->moments.items[0].gpu;
-	uint64_t elapsed = moment->gpu > first ? moment->gpu - first : 0;
-	int64_t drift = (int64_t)(elapsed / (1000000 / GT_CLOCK_FIT_MAX_DRIFT)) + STEP_NS;
-
-	return lowest - clock->highest > drift || clock->lowest - highest > drift;
-}
-
-/* What a moment allows the offset to be, while it is taken as constant. */
-static void bound_offset(struct times_clock *clock, const struct times_moment *moment)
-{
-	int64_t lowest = (int64_t)(moment->before - moment->gpu),
-		highest = (int64_t)(moment->after - moment->gpu);
-
-	if (clock->moments.count == 1) {
-		clock->lowest = lowest;
-		clock->highest = highest;
-	} else if (is_beyond_drift(clock, moment, lowest, highest)) {
-		clock->is_virtual = true;
-	} else if (lowest <= clock->highest && highest >= clock->lowest) {
-		clock->lowest = lowest > clock->lowest ? lowest : clock->lowest;
-		clock->highest = highest < clock->highest ? highest : clock->highest;
-	}
-	clock->offset = clock->lowest + (clock->highest - clock->lowest) / 2;
-}
-
-static int add_moment(struct times_clock *clock, const struct times_moment *moment)
-{
-	uint64_t first;
-
-	if (clock->moments.count == MAX_MOMENTS)
-		forget_every_second(clock);
-	if (gt_vec_push(&clock->moments, *moment))
-		return -ENOMEM;
-	if (!clock->used)
-		bound_offset(clock, moment);
-	first = clock->moments.items[0].gpu;
-	if (moment->gpu > first && moment->gpu - first >= DRIFTS_AFTER_NS)
-		return fit_line(clock);
-	return 0;
-}
-
-/* The furthest that the constant offset is from what the moments allow. */
-static uint64_t offset_error(const struct times_clock *clock)
-{
-	int64_t error = 0;
-
-	gt_vec_each (moment, &clock->moments) {
-		int64_t below = (int64_t)(moment->after - moment->gpu) - clock->offset,
-			above = clock->offset - (int64_t)(moment->before - moment->gpu);
-		int64_t outside = below < above ? -below : -above;
-		int64_t inside = clock->highest - clock->offset;
-
-		if (outside > error)
-			error = outside;
-		if (inside > error)
-			error = inside;
-	}
-	return (uint64_t)error + STEP_NS;
-}
-
-static uint64_t host_time(const struct times_clock *clock, uint64_t gpu)
-{
-	return clock->has_line ? gt_clock_fit_host(&clock->fit, gpu)
-			       : gpu + (uint64_t)clock->offset;
-}
-
-static uint64_t clock_error(const struct times_clock *clock)
-{
-	return clock->has_line ? (uint64_t)clock->fit.error + STEP_NS : offset_error(clock);
-}
-
 /* ---- events ------------------------------------------------------------------------------ */
 
 static void settle_process(struct gt_gpu_times *times, const struct times_process *process);
@@ -251,7 +132,7 @@ static void settle_process(struct gt_gpu_times *times, const struct times_proces
 static bool take_moment(struct gt_gpu_times *times, struct times_process *process,
 			const struct gt_agent_clock *record)
 {
-	const struct times_moment moment = {
+	const struct gt_context_moment moment = {
 		.gpu = record->head.time,
 		.before = record->before,
 		.after = record->after,
@@ -267,7 +148,7 @@ static bool take_moment(struct gt_gpu_times *times, struct times_process *proces
 		clear_clock(clock);
 		clock->number = record->head.clock;
 	}
-	if (add_moment(clock, &moment))
+	if (gt_context_clock_add(&clock->relation, &moment))
 		times->lost++;
 	return true;
 }
@@ -293,14 +174,15 @@ static bool queue_work(struct gt_gpu_times *times, const struct times_clock *clo
 {
 	struct gt_event_gpu_work work = *record;
 
-	work.start = host_time(clock, exact ? exact->first : record->start);
-	work.head.time = host_time(clock, exact ? exact->last : record->head.time);
+	work.start = gt_context_clock_host(&clock->relation, exact ? exact->first : record->start);
+	work.head.time =
+		gt_context_clock_host(&clock->relation, exact ? exact->last : record->head.time);
 	work.head.clock = GT_CLOCK_MONOTONIC;
-	work.error = clock_error(clock) + (exact ? exact->error : 0);
+	work.error = gt_context_clock_error(&clock->relation) + (exact ? exact->error : 0);
 	work.flags &= ~(uint32_t)(GT_AGENT_SYNCHRONOUS | GT_GPU_EXACT);
 	if (exact)
 		work.flags |= GT_GPU_EXACT;
-	if (!clock->is_virtual)
+	if (!clock->relation.is_virtual)
 		apply_causes(&work, record->flags & GT_AGENT_SYNCHRONOUS);
 	if (work.start > work.head.time || work.head.time > gt_clock_monotonic() + FUTURE_NS)
 		return false;
@@ -319,7 +201,7 @@ static bool take_work(struct gt_gpu_times *times, struct times_process *process,
 
 	if (!clock || record->start > record->head.time || record->operation > GT_GPU_GRAPH)
 		return false;
-	clock->used = true;
+	clock->relation.is_used = true;
 	held.arrived = times->grids ? gt_clock_monotonic() : 0;
 	return times->grids && !gt_vec_push(&times->held, held)
 		       ? true
@@ -373,10 +255,12 @@ static void match_clock(struct gt_gpu_times *times, size_t first)
 
 	if (list_launches(times, first))
 		times->lost++;
-	if (!grids || !times->launches.count || clock->is_virtual)
+	if (!grids || !times->launches.count || clock->relation.is_virtual)
 		return;
-	clock->exact.host_offset = (int64_t)(host_time(clock, work->head.time) - work->head.time);
-	clock->exact.host_error = clock_error(clock);
+	clock->exact.host_offset =
+		(int64_t)(gt_context_clock_host(&clock->relation, work->head.time) -
+			  work->head.time);
+	clock->exact.host_error = gt_context_clock_error(&clock->relation);
 	gt_exact_times_match(grids, &clock->exact, times->launches.items, times->launches.count);
 	gt_vec_each (launch, &times->launches)
 		times->held.items[launch->number].exact = *launch;
