@@ -77,8 +77,7 @@ void gt_put_totals(struct gt_strbuf *text, const struct gt_known_totals *totals)
 	if (totals->unattributed)
 		gt_strbuf_printf(text, ", %" PRIu64 " of unknown processes", totals->unattributed);
 	if (totals->evicted)
-		gt_strbuf_printf(text, "; %" PRIu64 " beginning%s without an end (a map was full)",
-				 totals->evicted, totals->evicted == 1 ? "" : "s");
+		gt_strbuf_printf(text, "; %" PRIu64 " evicted (a map was full)", totals->evicted);
 }
 
 void gt_json_totals(struct gt_json *json, const struct gt_names *names)

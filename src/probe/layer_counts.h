@@ -7,10 +7,11 @@
 #endif
 
 struct gt_layer_counts {
-	__u64 recorded;     /* events in the ring */
-	__u64 lost;         /* events that were dropped (ring full) */
-	__u64 unsampled;    /* events that sampling (--sample) omitted, on purpose */
-	__u64 evicted;      /* beginnings whose end cannot be matched: a map was full */
+	__u64 recorded;  /* events in the ring */
+	__u64 lost;      /* events that were dropped (ring full) */
+	__u64 unsampled; /* events that sampling (--sample) omitted, on purpose */
+	/* What a full map had no room for: beginnings, whose end cannot be matched, and names. */
+	__u64 evicted;
 	__u64 unattributed; /* events whose process is not known, omitted for that */
 	__u64 names_lost;   /* `process` events that were dropped (ring full) */
 	/* Entries of LRU maps that were added and removed: those that are not there any more, and

@@ -43,13 +43,22 @@ static inline int layer_run_take(void *opaque, void *record, size_t size)
 	return 0;
 }
 
-/* The programs that a test run can execute: of raw tracepoints. */
+/*
+ * The programs that a test run can execute: of raw tracepoints. Those of trace events are loaded as
+ * such, with the record as their arguments: they must read it with helpers.
+ */
 static inline void layer_run_select(const struct gt_layer *layer, struct bpf_object *object)
 {
-	for (size_t i = 0; i < layer->hook_count; i++)
-		bpf_program__set_autoload(
-			bpf_object__find_program_by_name(object, layer->hooks[i].program),
-			layer->hooks[i].kind == GT_HOOK_TRACEPOINT);
+	for (size_t i = 0; i < layer->hook_count; i++) {
+		const struct gt_hook *hook = &layer->hooks[i];
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(object, hook->program);
+
+		bpf_program__set_autoload(program, hook->kind == GT_HOOK_TRACEPOINT ||
+							   hook->kind == GT_HOOK_TRACE_EVENT);
+		if (hook->kind == GT_HOOK_TRACE_EVENT)
+			bpf_program__set_type(program, BPF_PROG_TYPE_RAW_TRACEPOINT);
+	}
 }
 
 /* The offset of a member of a structure in bytes; SIZE_MAX: there is none. */

@@ -78,7 +78,7 @@ static __always_inline int learn_names(struct trace_event_raw_dma_fence *record)
 		return 0;
 	copy_name(names.driver, record, BPF_CORE_READ(record, __data_loc_driver));
 	copy_name(names.timeline, record, BPF_CORE_READ(record, __data_loc_timeline));
-	bpf_map_update_elem(&timelines, &context, &names, BPF_ANY);
+	add_lru_entry(&timelines, &context, &names);
 	return 0;
 }
 

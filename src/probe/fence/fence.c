@@ -41,6 +41,7 @@ static const struct gt_layer fence_layer = {
 	.object = fence_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.lru_maps = {"timelines"},
 };
 
 GT_DEFINE_LAYER_SOURCE(fence, "DMA fences: who waits for which work of a GPU, and how long",

@@ -4,6 +4,7 @@
 
 #include "kernel_memory.h"
 #include "layer_run.h"
+#include "probe/fence/fence.h"
 #include "tap.h"
 
 static struct kernel_memory memory;
@@ -136,6 +137,46 @@ TEST("with a filter, fences of other processes are not shown, and unknown ones a
 			     sizeof(counts) / sizeof(__u64));
 	CHECK_INT(counts.unattributed, 1);
 	CHECK_INT(counts.recorded, 0);
+	tear_down();
+}
+
+/* Fire the trace event of new fences, each of a timeline "ring" of a driver "gpu". */
+static void name_timelines(uint32_t first, uint32_t last)
+{
+	const size_t context_at = offset_of("trace_event_raw_dma_fence", "context");
+	const uint32_t driver = 4 << 16 | 48, timeline = 5 << 16 | 56;
+	uint64_t room[12] = {0}; /* the most that a test run takes */
+	char *record = (char *)room;
+
+	memcpy(record + offset_of("trace_event_raw_dma_fence", "__data_loc_driver"), &driver, 4);
+	memcpy(record + offset_of("trace_event_raw_dma_fence", "__data_loc_timeline"), &timeline,
+	       4);
+	memcpy(record + 48, "gpu", 4);
+	memcpy(record + 56, "ring", 5);
+	for (uint32_t context = first; context <= last; context++) {
+		memcpy(record + context_at, &context, 4);
+		CHECK_INT(layer_run_program(&run, "name_init", room, gt_countof(room)), 0);
+	}
+}
+
+TEST("timelines that there is no room for evict the names of others, and each eviction is counted")
+{
+	const uint32_t more = GT_MAX_TIMELINES + 300;
+	struct gt_layer_counts counts = {0};
+	uint64_t known;
+
+	if (!set_up(NULL))
+		SKIP("this kernel loads no programs for us, or has no fences");
+	name_timelines(1, more);
+	name_timelines(more, more); /* known: not added again */
+	known = gt_load_count_entries(bpf_object__find_map_by_name(run.object, "timelines"));
+	gt_layer_add_counts(gt_source_fence.layer, run.object, &counts);
+	CHECK(counts.evicted >= 300);
+	CHECK_INT(counts.evicted + known, more);
+	make_fence(more, 1, 0);
+	FIRE("signaled");
+	CHECK_INT(run.count, 1);
+	CHECK_STR((const char *)fence_at(0)->names, "gpu");
 	tear_down();
 }
 
