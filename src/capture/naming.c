@@ -24,6 +24,7 @@ static const struct {
 	[GT_EVENT_resources] = {true, WHOLE}, [GT_EVENT_totals] = {true, WHOLE},
 	[GT_EVENT_machine] = {true, 16},      [GT_EVENT_sums] = {true, 4},
 	[GT_EVENT_overhead] = {true, 0},      [GT_EVENT_rank] = {true, 0},
+	[GT_EVENT_via] = {true, 4},
 };
 
 bool gt_capture_names(const struct gt_event *event)

@@ -231,12 +231,17 @@ static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 		gt_strbuf_printf(text, "; %s", gt_strbuf_string(&gaps));
 }
 
-static void put_calls(struct gt_strbuf *text, const struct gt_event_account *account)
+/* Calls are those that probes of the kernel saw, unless the text names another method. */
+static void put_calls(struct gt_strbuf *text, const struct gt_names *names,
+		      const struct gt_event_account *account)
 {
-	gt_strbuf_printf(text,
-			 "%" PRIu64 " call%s: %" PRIu64 " complete, %" PRIu64
-			 " unfinished, %" PRIu64 " lost",
-			 (uint64_t)account->made, account->made == 1 ? "" : "s",
+	const char *via = gt_names_via(names);
+
+	gt_strbuf_printf(text, "%" PRIu64 " call%s", (uint64_t)account->made,
+			 account->made == 1 ? "" : "s");
+	if (via && strcmp(via, "kernel") != 0)
+		gt_strbuf_printf(text, " via %s", strcmp(via, "both") ? via : "kernel and agent");
+	gt_strbuf_printf(text, ": %" PRIu64 " complete, %" PRIu64 " unfinished, %" PRIu64 " lost",
 			 (uint64_t)account->complete, (uint64_t)account->unfinished,
 			 (uint64_t)account->lost);
 	if (account->filtered)
@@ -293,7 +298,7 @@ void gt_target_print_account(const struct gt_session *session, uint64_t now)
 	gt_session_account(session, &account);
 	gt_strbuf_printf(&text, "after %" PRIu64 ".%03u s: ", since / 1000000000,
 			 (unsigned)(since % 1000000000 / 1000000));
-	put_calls(&text, &account);
+	put_calls(&text, gt_session_names(session), &account);
 	put_other_counts(&text, &account);
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
@@ -314,7 +319,7 @@ static void print_totals(const struct gt_names *names, const struct running *run
 	if (gt_names_is_incomplete(names))
 		gt_strbuf_puts(&text, "incomplete: ");
 	if (!gt_names_has_only_layers(names))
-		put_calls(&text, account);
+		put_calls(&text, names, account);
 	put_layers(&text, names, running);
 	put_other_counts(&text, account);
 	if (account->lost || account->entries_lost || account->others_lost)

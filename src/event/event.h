@@ -96,6 +96,12 @@ enum gt_gap_reason {
 	GT_GAP_REDUCED,    /* --max-overhead: traced a part of the time; `library`: the source */
 };
 
+/* struct gt_event_via.methods */
+enum gt_calls_via {
+	GT_CALLS_VIA_KERNEL = 1,
+	GT_CALLS_VIA_AGENT = 2,
+};
+
 /* struct gt_event_context.flags */
 #define GT_CONTEXT_PRIMARY 1
 

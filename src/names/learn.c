@@ -337,6 +337,9 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 		names->overhead = *(const struct gt_event_overhead *)event;
 		names->has_overhead = true;
 		return 0;
+	case GT_EVENT_via:
+		names->via |= ((const struct gt_event_via *)event)->methods;
+		return 0;
 	case GT_EVENT_machine:
 		return gt_machines_take(&names->machines, event);
 	case GT_EVENT_clock:

@@ -126,6 +126,14 @@ __u64 gt_names_start_time(const struct gt_names *names);
 /* The last account that passed, or NULL. */
 const struct gt_event_account *gt_names_account(const struct gt_names *names);
 
+/*
+ * How calls were recorded: "kernel", "agent", or "both" in a merged capture. NULL: no calls were
+ * recorded, or it is not known.
+ */
+const char *gt_names_via(const struct gt_names *names);
+/* Add the key "via": that, or null. */
+void gt_json_via(struct gt_json *json, const struct gt_names *names);
+
 /* What tracing cost, as it was measured last, or NULL. */
 const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names);
 /* Add "probes took 0.35 % of the time of a CPU: …". */

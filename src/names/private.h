@@ -122,6 +122,7 @@ struct gt_names {
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	bool has_wall, has_start, has_account, has_overhead;
 	struct gt_event_account account;
+	__u32 via; /* of `via` events */
 	struct gt_event_overhead overhead;
 	struct gt_known_gaps gaps;
 	gt_known_totals_list totals;

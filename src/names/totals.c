@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The totals of layer sources. */
+/* The totals of layer sources, and how calls were recorded. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clean.h"
 #include "event/kinds.h"
 #include "names/private.h"
 
@@ -94,4 +95,25 @@ void gt_json_totals(struct gt_json *json, const struct gt_names *names)
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
+}
+
+const char *gt_names_via(const struct gt_names *names)
+{
+	static const char *const methods[] = {
+		[GT_CALLS_VIA_KERNEL] = "kernel",
+		[GT_CALLS_VIA_AGENT] = "agent",
+		[GT_CALLS_VIA_KERNEL | GT_CALLS_VIA_AGENT] = "both",
+	};
+
+	return names->via < gt_countof(methods) ? methods[names->via] : NULL;
+}
+
+void gt_json_via(struct gt_json *json, const struct gt_names *names)
+{
+	const char *via = gt_names_via(names);
+
+	if (via)
+		gt_json_string(json, "via", via);
+	else
+		gt_json_null(json, "via");
 }

@@ -210,6 +210,7 @@ static void put_account(struct gt_json *json, const struct gt_names *names,
 	gt_json_string(json, "schema", "gputap.account.1");
 	gt_json_u64(json, "time", account->head.time);
 	put_clock(json, account->head.clock);
+	gt_json_via(json, names);
 	gt_json_u64(json, "made", account->made);
 	gt_json_u64(json, "complete", account->complete);
 	gt_json_u64(json, "unfinished", account->unfinished);

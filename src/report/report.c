@@ -438,6 +438,7 @@ static void json_losses(struct gt_json *json, const struct gt_names *names, bool
 	gt_json_u64(json, "unfinished", account->unfinished);
 	gt_json_u64(json, "orphans", account->orphans);
 	gt_json_u64(json, "others_lost", account->others_lost);
+	gt_json_via(json, names);
 	gt_json_gaps(json, names);
 	gt_json_object_end(json);
 }

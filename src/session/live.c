@@ -74,6 +74,12 @@ enum wait_kind {
 	WAIT_COMPANION,
 };
 
+/* Whether the companion records the calls, so that probes on them are not needed. */
+static bool is_via_agent(const struct gt_live *live)
+{
+	return live->options->via == GT_VIA_AGENT;
+}
+
 static void emit_clock(struct gt_live *live)
 {
 	struct gt_event_clock event = {
@@ -85,6 +91,21 @@ static void emit_clock(struct gt_live *live)
 	};
 
 	gt_event_queue_copy(live->host.events, &event.head);
+}
+
+/* Sources of the kernel's own events record no calls. */
+static void emit_via(struct gt_live *live)
+{
+	struct gt_event_via event = {
+		.head.time = gt_clock_monotonic(),
+		.head.kind = GT_EVENT_via,
+		.head.size = sizeof(event),
+		.head.device = GT_DEVICE_UNKNOWN,
+		.methods = is_via_agent(live) ? GT_CALLS_VIA_AGENT : GT_CALLS_VIA_KERNEL,
+	};
+
+	if (live->host.groups)
+		gt_event_queue_copy(live->host.events, &event.head);
 }
 
 /* The software GPU has ordinals of its own. */
@@ -116,12 +137,6 @@ static void put_records(struct gt_live *live, uint64_t until)
 	}
 	gt_event_queue_clear(records);
 	live->records_put = 0;
-}
-
-/* Whether the companion records the calls, so that probes on them are not needed. */
-static bool is_via_agent(const struct gt_live *live)
-{
-	return live->options->via == GT_VIA_AGENT;
 }
 
 static void poll_companion(struct gt_live *live, bool ended)
@@ -501,6 +516,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	fill_host(live);
 	gt_event_queue_push(live->host.events, gt_machine_event(""));
 	emit_clock(live);
+	emit_via(live);
 	emit_device(live);
 	if (options->command && options->companion)
 		error = wait_for(live, options->companion->fd, WAIT_COMPANION, 0, diag);

@@ -71,11 +71,39 @@ same_calls() {
 	jq -es 'map(select(.name == "cuLaunchKernel" or .name == "cuMemAlloc_v2")) | length > 1' nobody/out.json
 }
 
+# account_of CAPTURE: the value of `via` in its account, and its line at the end.
+account_of() {
+	"$build/gputap" trace --json -o account.json --from "$1" 2>totals
+	jq -r 'select(.schema == "gputap.account.1") | .via' account.json
+	grep -oE '[0-9]+ calls.*: [0-9]+ complete' totals | sed -E 's/[0-9]+/N/g'
+}
+
+@test "the totals and the account name the agent, or the kernel, live and of a capture" {
+	need_probes
+	for via in kernel agent; do
+		gputap trace --via "$via" --gpu soft --json -o out.json -- "$programs/contexts"
+		jq -se "[.[] | select(.schema == \"gputap.account.1\").via] == [\"$via\"]" out.json
+		gputap trace --via "$via" --gpu soft -o "$via.gtap" -- "$programs/contexts"
+	done
+	expect_error_line '^gputap: [0-9]+ calls via agent: [0-9]+ complete, 0 unfinished, 0 lost'
+	[ "$(account_of kernel.gtap)" = $'kernel\nN calls: N complete' ] || fail "$(account_of kernel.gtap)"
+	[ "$(account_of agent.gtap)" = $'agent\nN calls via agent: N complete' ] || fail "$(account_of agent.gtap)"
+	gputap merge -o both.gtap kernel.gtap agent.gtap
+	[ "$(account_of both.gtap)" = $'both\nN calls via kernel and agent: N complete' ] || fail "$(account_of both.gtap)"
+}
+
+@test "where no call is recorded, the account names no method" {
+	need_probes
+	gputap trace --via agent --gpu soft -e sched --json -o out.json -- true
+	expect_status 0
+	jq -se '[.[] | select(.schema == "gputap.account.1").via] == [null]' out.json
+}
+
 @test "calls of threads and of forked processes are complete" {
 	need_file "$programs/mix" "program (no clang that makes PTX)"
 	gputap trace --via agent --gpu soft --json -o out.json -- "$programs/mix" 100 4 2
 	expect_status 0
-	expect_error_line '^gputap: [0-9]+ calls: [0-9]+ complete, 0 unfinished, 0 lost$'
+	expect_error_line '^gputap: [0-9]+ calls via agent: [0-9]+ complete, 0 unfinished, 0 lost$'
 }
 
 @test "a program with a runtime of its own is reported as incomplete" {
@@ -128,25 +156,25 @@ callback_via() {
 			# shellcheck disable=SC2086 # two words
 			callback_via "$via" -- "$programs/callback" $what
 			expect_status 0
-			grep -E 'calls: .* complete' <<<"$stderr" >"$via"
+			grep -E 'calls.*: .* complete' <<<"$stderr" | sed 's/ via agent//' >"$via"
 			printf '%s\n' "$output" >>"$via"
 		done
 		diff kernel agent || fail "$what"
 	done
-	expect_error_line '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost$'
+	expect_error_line '^gputap: 10 calls via agent: 10 complete, 0 unfinished, 0 lost$'
 }
 
 @test "at full speed a ring that is smaller than the calls loses none" {
 	LD_LIBRARY_PATH=$programs/standin gputap trace --gpu nvidia --via agent --ring-size 1M -c -- "$programs/calls" 200000
 	expect_status 0
-	expect_error_line '^gputap: 200000 calls: 200000 complete, 0 unfinished, 0 lost$'
+	expect_error_line '^gputap: 200000 calls via agent: 200000 complete, 0 unfinished, 0 lost$'
 }
 
 @test "while gputap is stopped the program continues, and what the ring has no room for is counted as lost" {
 	callback_via agent --ring-size 64K -- "$programs/callback" stop 5000
 	expect_status 0
 	expect_output_line '^callback: 15000 calls$'
-	[[ $stderr =~ incomplete:\ 15000\ calls:\ ([0-9]+)\ complete,\ 0\ unfinished,\ ([0-9]+)\ lost ]] || fail 'no account'
+	[[ $stderr =~ incomplete:\ 15000\ calls\ via\ agent:\ ([0-9]+)\ complete,\ 0\ unfinished,\ ([0-9]+)\ lost ]] || fail 'no account'
 	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 15000 ]
 	# Those before it are complete.
 	[ "${BASH_REMATCH[2]}" -gt 1000 ] && [ "${BASH_REMATCH[1]}" -ge 5000 ]

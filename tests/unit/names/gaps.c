@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a session may have missed, in text and in JSON. */
+/* What a session may have missed, in text and in JSON, and how it saw calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,3 +145,29 @@ TEST("gaps beyond the limit are counted, as are those with an unknown reason")
 }
 
 TEST_MAIN
+
+static void take_via(struct gt_names *names, __u32 methods)
+{
+	struct gt_event_via event = {
+		.head = {.kind = GT_EVENT_via, .size = sizeof(event)},
+		.methods = methods,
+	};
+
+	CHECK_INT(gt_names_take(names, &event.head), 0);
+}
+
+TEST("how calls were recorded is known by its event, and of several captures it may be both")
+{
+	gt_auto(names) struct gt_names *kernel = gt_names_new(), *agent = gt_names_new();
+	gt_auto(names) struct gt_names *newer = gt_names_new();
+
+	CHECK(!gt_names_via(agent));
+	take_via(kernel, GT_CALLS_VIA_KERNEL);
+	CHECK_STR(gt_names_via(kernel), "kernel");
+	take_via(agent, GT_CALLS_VIA_AGENT);
+	CHECK_STR(gt_names_via(agent), "agent");
+	take_via(agent, GT_CALLS_VIA_KERNEL);
+	CHECK_STR(gt_names_via(agent), "both");
+	take_via(newer, 1u << 31);
+	CHECK(!gt_names_via(newer));
+}

@@ -506,7 +506,8 @@ TEST("JSON has notes and the account, and of other events nothing")
 		   "{\"schema\":\"gputap.note.1\",\"time\":1000,\"clock\":\"monotonic\","
 		   "\"text\":\"a \\\"gap\\\"\\n\"}\n"
 		   "{\"schema\":\"gputap.account.1\",\"time\":6000000,\"clock\":\"monotonic\","
-		   "\"made\":10,\"complete\":2,\"unfinished\":1,\"lost\":3,\"filtered\":4,"
+		   "\"via\":null,\"made\":10,\"complete\":2,\"unfinished\":1,\"lost\":3,"
+		   "\"filtered\":4,"
 		   "\"orphans\":5,\"entries_lost\":6,\"others_lost\":7,\"incomplete\":true,"
 		   "\"gaps\":[],\"gaps_omitted\":0}\n");
 }
