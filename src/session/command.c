@@ -125,10 +125,12 @@ void gt_session_command_reap(struct gt_session_command *command, struct gt_event
 
 bool gt_session_command_signal(struct gt_session_command *command, int number, bool alone)
 {
+	bool is_end = gt_signals_is_end(number);
+
 	if (!command->child.pid || command->ended)
-		return true;
+		return is_end;
 	gt_signals_pass(command->child.pid, number, alone);
-	return command->signals++ > 0;
+	return is_end && command->signals++ > 0;
 }
 
 void gt_session_command_free(struct gt_session_command *command)

@@ -81,7 +81,7 @@ struct gt_session_command_state {
 	const char *name;
 	int status;       /* once it has ended: as a shell has it (128 + n for signal n); else 0 */
 	int signal;       /* GT_SESSION_WAIT_SIGNAL: its number */
-	unsigned signals; /* that were passed on to it, during the run, too */
+	unsigned signals; /* that asked gputap to end, during the run, too */
 };
 
 /*

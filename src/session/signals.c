@@ -6,18 +6,44 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int ends[GT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const struct {
+	int number;
+	bool is_end; /* of gputap, too */
+} rows[GT_SIGNALS] = {
+	{SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},   {SIGQUIT, true},
+	{SIGUSR1, false}, {SIGUSR2, false}, {SIGALRM, false},
+};
+
+bool gt_signals_is_end(int number)
+{
+	for (unsigned i = 0; i < GT_SIGNALS; i++)
+		if (rows[i].number == number)
+			return rows[i].is_end;
+	return false;
+}
+
+/* A signal with a handler is not passed on: a command of gputap waits for it. */
+static bool is_taken(unsigned row, bool has_command)
+{
+	struct sigaction action;
+
+	if (rows[row].is_end)
+		return true;
+	return has_command && !sigaction(rows[row].number, NULL, &action) &&
+	       (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
+}
 
 /* A blocked signal that is ignored is not even pending. */
-static void stop_ignoring(struct gt_signals *signals)
+static void stop_ignoring(struct gt_signals *signals, const sigset_t *taken)
 {
 	struct sigaction action;
 
 	for (unsigned i = 0; i < GT_SIGNALS; i++) {
-		signals->was_ignored[i] =
-			!sigaction(ends[i], NULL, &action) && action.sa_handler == SIG_IGN;
+		signals->was_ignored[i] = sigismember(taken, rows[i].number) &&
+					  !sigaction(rows[i].number, NULL, &action) &&
+					  action.sa_handler == SIG_IGN;
 		if (signals->was_ignored[i])
-			signal(ends[i], SIG_DFL);
+			signal(rows[i].number, SIG_DFL);
 	}
 }
 
@@ -27,13 +53,14 @@ int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag
 
 	sigemptyset(&set);
 	for (unsigned i = 0; i < GT_SIGNALS; i++)
-		sigaddset(&set, ends[i]);
+		if (is_taken(i, has_command))
+			sigaddset(&set, rows[i].number);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
 		return gt_diag(diag, -errno, "session", NULL, "signalfd: %s", strerror(errno));
 	sigprocmask(SIG_BLOCK, &set, &signals->before);
 	if (has_command)
-		stop_ignoring(signals);
+		stop_ignoring(signals, &set);
 	return 0;
 }
 
@@ -77,7 +104,7 @@ void gt_signals_release(struct gt_signals *signals)
 	close(signals->fd);
 	for (unsigned i = 0; i < GT_SIGNALS; i++)
 		if (signals->was_ignored[i])
-			signal(ends[i], SIG_IGN);
+			signal(rows[i].number, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 	signals->fd = -1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The signals that ask gputap to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT), read from a descriptor. A
- * command that gputap started gets each of them, too.
+ * command that gputap started gets each of them, too, and those that only it may know: SIGUSR1,
+ * SIGUSR2 and SIGALRM, unless gputap has a handler for them.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "base/diag.h"
 
 enum {
-	GT_SIGNALS = 4,
+	GT_SIGNALS = 7,
 };
 
 struct gt_signals {
@@ -23,8 +24,9 @@ struct gt_signals {
 #define GT_SIGNALS_NONE ((struct gt_signals){.fd = -1})
 
 /*
- * Block the signals, so that they can be read. Those that are ignored stay so, except with
- * `has_command`: a command that was started with an ignored signal decides about it. 0 or -Exxx.
+ * Block the signals, so that they can be read; those for a command only with `has_command`. Those
+ * that are ignored stay so, except with `has_command`: a command that was started with an ignored
+ * signal decides about it. 0 or -Exxx.
  */
 int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag *diag);
 /*
@@ -37,6 +39,8 @@ int gt_signals_next(const struct gt_signals *signals, bool *ret_alone);
  * group of gputap.
  */
 void gt_signals_pass(pid_t command, int number, bool alone);
+/* Whether the signal asks gputap itself to end. */
+bool gt_signals_is_end(int number);
 /* Pass all pending signals on to a command. The last of them, or 0. */
 int gt_signals_pass_pending(const struct gt_signals *signals, pid_t command);
 /* Restore their effect. Those that are pending have none. */

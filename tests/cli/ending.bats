@@ -121,6 +121,30 @@ has_lines() {
 	expect_status 7
 }
 
+@test "signals that are only for the command are passed on, and the tracing continues" {
+	for other in trace record; do
+		: >out # "ready" of the one before
+		# shellcheck disable=SC2016 # expanded by the other shell
+		setsid "$build/gputap" $other --gpu nvidia -o out.gtap -- sh -c '
+			for name in USR1 USR2 ALRM; do trap "echo got $name" $name; done
+			echo ready; while [ ! -e go ]; do sleep 0.1; done; exec "$0" 5' "$calls" >out 2>err 3>&- &
+		tracer=$!
+		wait_for has_line ready
+		for name in USR2 ALRM USR2; do
+			kill -$name "$tracer"
+			wait_for has_lines 1 "^got $name$"
+		done
+		wait_for has_lines 2 '^got USR2$'
+		# trace prints its totals.
+		[ $other = trace ] || { kill -USR1 "$tracer"; wait_for has_lines 1 '^got USR1$'; }
+		touch go
+		end_trace
+		rm go
+		expect_status 0
+		expect_totals '5 calls: 5 complete, 0 unfinished, 0 lost.*'
+	done
+}
+
 @test "a command that was started with an ignored signal keeps ignoring it, and gets others" {
 	setsid env --ignore-signal=INT --default-signal=QUIT "$build/gputap" trace --gpu nvidia -- \
 		sh -c 'echo ready; while :; do sleep 0.1; done' >out 2>err 3>&- &

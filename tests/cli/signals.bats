@@ -16,7 +16,7 @@ object() {
 waiting() {
 	cat >"$BATS_TEST_TMPDIR/waits" <<-'END'
 		#!/bin/bash
-		for name in INT TERM HUP QUIT; do
+		for name in INT TERM HUP QUIT USR1 USR2 ALRM; do
 			# shellcheck disable=SC2064 # the name of now
 			trap "echo $name >>got" "$name"
 		done
@@ -43,7 +43,7 @@ has_got() {
 # Sends each signal to gputap alone, twice; then ends the command.
 send_all() {
 	local all= name
-	for name in INT INT TERM TERM HUP HUP QUIT QUIT; do
+	for name in INT INT TERM TERM HUP HUP QUIT QUIT USR1 USR2 ALRM; do
 		kill -"$name" "$tracer"
 		all+="${all:+ }$name"
 		wait_for has_got "$all" || fail "the command has got: $(cat got)"
@@ -65,7 +65,7 @@ send_all() {
 	expect_output_line '^  1: 5$'
 	expect_error_line '^gputap: 0 modules: '
 	expect_error_line "^gputap: passed signal 2 \(Interrupt\) on; waiting for PID [0-9]+ \(./waits\)$"
-	[ "$(grep -c 'passed signal' <<<"$stderr")" = 7 ]
+	[ "$(grep -c 'passed signal' <<<"$stderr")" = 10 ]
 }
 
 @test "the tools pass signals on, too" {
