@@ -123,6 +123,41 @@ static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *fu
 	return gt_vec_push(&result->sites, site);
 }
 
+/* One more site of a program that is rejected: those of a function and a reason are one rejection.
+ */
+static void reject_site(struct gt_patcher *patcher, uint32_t program,
+			const struct gt_ptx_function *function, const char *reason)
+{
+	struct gt_patch_result *result = patcher->result;
+
+	for (size_t i = result->rejections.count; i-- > 0;) {
+		struct gt_patch_rejection *rejection = &result->rejections.items[i];
+
+		if (rejection->function != function->name)
+			break;
+		if (rejection->program != program || strcmp(rejection->reason, reason) != 0)
+			continue;
+		rejection->sites++;
+		result->found++;
+		result->rejected++;
+		return;
+	}
+	gt_patch_reject(patcher, program, function->name, 1, "%s", reason);
+}
+
+/* An instruction that programs would see, if it could be a site. */
+static void reject_statement(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			     const struct gt_ptx_statement *statement)
+{
+	const char *reason;
+	uint32_t kinds = gt_patch_rejected_kinds(statement, &reason);
+	uint64_t programs = kinds ? programs_at(patcher, function, kinds) : 0;
+
+	for (uint32_t i = 0; programs && i < patcher->options->program_count; i++)
+		if (programs & PROGRAM(i))
+			reject_site(patcher, i, function, reason);
+}
+
 /* The .loc before the first instruction, or NULL. */
 static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function)
 {
@@ -153,6 +188,7 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 			error = add_site(patcher, function, statement, loc, kinds & ~after);
 		if (after && !error)
 			error = add_site(patcher, function, statement, loc, after);
+		reject_statement(patcher, function, statement);
 	}
 	if (!error)
 		error = add_site(patcher, function, NULL, loc, gt_patch_end_kinds(function));

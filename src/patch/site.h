@@ -34,6 +34,11 @@ uint32_t gt_patch_end_kinds(const struct gt_ptx_function *function);
  * run: those of an exit. 0: the statement is no such branch.
  */
 uint32_t gt_patch_early_exit_kinds(const struct gt_ptx_statement *statement);
+/*
+ * The kinds of programs that an instruction concerns although it cannot be a site for them:
+ * *ret_reason, static, says why. 0: there are none.
+ */
+uint32_t gt_patch_rejected_kinds(const struct gt_ptx_statement *statement, const char **ret_reason);
 /* The kinds of sites where programs of a section's kind run. */
 uint32_t gt_patch_site_kinds(enum gt_section_kind kind);
 

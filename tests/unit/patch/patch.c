@@ -310,7 +310,11 @@ TEST("programs run before and after a load, and before and after a barrier")
 	/* The last one overwrites its own guard. */
 	CHECK(patched.counts[3] == 2 * 128);
 	CHECK(patched.counts[4] == 2 * 4);
-	CHECK(patched.result.found == 1 + 1 + 3 + 2 + 2);
+	CHECK_INT(patched.result.found, 1 + 1 + 3 * 3);
+	CHECK_INT(patched.result.rejected, 2);
+	CHECK_INT(patched.result.rejections.count, 2);
+	gt_vec_each (rejection, &patched.result.rejections)
+		CHECK_STR(rejection->reason, "the barrier overwrites its own predicate");
 }
 
 TEST("a program after a barrier has the cycles that a warp waited for the others")

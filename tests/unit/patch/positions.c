@@ -137,6 +137,99 @@ TEST("programs of the start and the end of a block run once per block among all 
 	CHECK_INT(patched.counts[5], 2 * WARPS);
 }
 
+/* ---- what is no site ------------------------------------------------------------------- */
+
+/* The instructions that a program of a section would have to see, and the reason why not. */
+static const struct unseen_row {
+	const char *section;
+	unsigned sites;
+	const char *reason;
+} unseen_rows[] = {
+	{"gpu/branch", 2, "branches to one of several targets (brx.idx) are no sites"},
+	{"gpu/loop", 2, "branches to one of several targets (brx.idx) are no sites"},
+	{"gpu/load", 2,
+	 "matrices that a warp loads or stores together (ldmatrix, wmma.load …) are no sites"},
+	{"gpu/load_begin.warp", 2,
+	 "matrices that a warp loads or stores together (ldmatrix, wmma.load …) are no sites"},
+	{"gpu/store", 1,
+	 "matrices that a warp loads or stores together (ldmatrix, wmma.load …) are no sites"},
+	{"gpu/copy", 2, "bulk copies (cp.async.bulk) are no sites"},
+};
+
+/* Beside these instructions, one site of each kind but the copies. */
+static const char unseen_text[] =
+	".version 8.0\n.target sm_90\n.address_size 64\n"
+	".visible .entry k(.param .u64 p)\n{\n"
+	"\t.reg .pred %p<4>;\n\t.reg .b32 %r<16>;\n\t.reg .b64 %rd<4>;\n"
+	"\t.shared .align 128 .b8 tile[2048];\n\t.shared .align 8 .b64 barrier;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, tile;\n\tmov.u32 %r2, barrier;\n"
+	"$loop:\n"
+	"\tld.global.u32 %r3, [%rd1];\n\tst.global.u32 [%rd1], %r3;\n"
+	"\tldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r1];\n"
+	"\twmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%r5, %r6, %r7, %r8}, [%r1], 16;\n"
+	"\twmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r1], {%r5, %r6, %r7, %r8}, 16;\n"
+	"\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, "
+	"[%r2];\n"
+	"\tcp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;\n"
+	"\tcp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;\n"
+	"\tsetp.eq.u32 %p1, %r3, 0;\n\t@%p1 bra $loop;\n"
+	"targets: .branchtargets $loop, $end;\n"
+	"\tbrx.idx %r3, targets;\n"
+	"\t@%p1 brx.idx %r4, targets;\n"
+	"$end:\n\tret;\n}\n";
+
+TEST("instructions that a program would have to see, and that cannot be sites, are rejected sites")
+{
+	auto_patched patched = {0};
+
+	for (size_t i = 0; i < gt_countof(unseen_rows); i++)
+		add_probe(&patched, unseen_rows[i].section, NULL);
+	CHECK(patch_text(&patched, unseen_text, (struct gt_patch_options){0}));
+	CHECK_INT(patched.result.patched, 5);
+	CHECK_INT(patched.result.rejections.count, gt_countof(unseen_rows));
+	gt_vec_each (rejection, &patched.result.rejections) {
+		const struct unseen_row *row = &unseen_rows[rejection->program];
+
+		CHECK_STR(rejection->reason, row->reason);
+		CHECK_STR(rejection->function, "k");
+		if (rejection->sites != row->sites)
+			TAP_FAIL("%s: %u sites", row->section, rejection->sites);
+	}
+	remember_text(gt_strbuf_string(&patched.result.text));
+}
+
+static const char exit_text[] = POSITIONS_HEADER
+	/* Threads 0 to 4 exit in it. */
+	".func stop(.reg .u32 lane)\n{\n"
+	"\t.reg .pred %q;\n"
+	"\tsetp.lt.u32 %q, lane, 5;\n"
+	"\t@%q exit;\n"
+	"\tret;\n}\n"
+	".visible .entry k(.param .u64 p)\n{\n"
+	"\t.reg .b32 %r<2>;\n\t.reg .b64 %rd<2>;\n"
+	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
+	"\tcall stop, (%r1);\n"
+	"\tst.global.u32 [%rd1], 7;\n\tret;\n}\n";
+
+TEST("threads that exit in a device function run exit programs, and no last one is looked for")
+{
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/exit/k", NULL);
+	add_probe(&patched, "gpu/exit.warp/k", NULL);
+	add_probe(&patched, "gpu/return/stop", NULL);
+	add_probe(&patched, "gpu/exit.block/k", NULL);
+	CHECK(run_patched(&patched, exit_text, (struct launch_shape){2, 40},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 80);
+	CHECK_INT(patched.counts[1], 2 * 3);
+	CHECK_INT(patched.counts[2], 2 * 35);
+	CHECK_INT(patched.counts[3], 0);
+	CHECK(patched.result.rejections.count > 0);
+	gt_vec_each (rejection, &patched.result.rejections)
+		CHECK_INT(rejection->program, 3);
+}
+
 TEST("ptxas accepts programs of every kind at every level")
 {
 	check_with_ptxas();
