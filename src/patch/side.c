@@ -20,10 +20,14 @@ static bool is_system_call(const char *name)
 	return false;
 }
 
-/* nvcc's and clang's names of string literals and other data that no program can name. */
+/*
+ * Names that compilers make up: string literals, constant arrays of a function, tables of switches,
+ * and the tables of sin, cos and others. No program can name these data, and nothing writes them.
+ */
 static bool is_literal(const struct gt_ptx_variable *variable)
 {
-	static const char *const prefixes[] = {"$str", "_$_str", "__unnamed_", ".str", "_str"};
+	static const char *const prefixes[] = {"$str", "_$_str",     "__unnamed_",     ".str",
+					       "_str", "__const_$_", "switch_$_table", "__cudart_"};
 
 	if (variable->linkage != GT_PTX_LINKAGE_NONE || !variable->initializer)
 		return false;

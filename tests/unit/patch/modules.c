@@ -190,6 +190,33 @@ TEST("a kernel that uses a variable of its module takes the whole module with it
 	CHECK(strstr(gt_strbuf_string(&patched.result.text), "other"));
 }
 
+TEST("data of compilers that no program can name keep no kernel in its module")
+{
+	static const char *const names[] = {
+		"$str$1",          "__unnamed_2",        "_$_str",
+		"__const_$_k_$_w", "switch_$_table_$_k", "__cudart_i2opi_f"};
+
+	for (size_t i = 0; i < 2 * gt_countof(names); i++) {
+		/* The same names of variables that others can define or write are nothing special.
+		 */
+		bool is_private = i < gt_countof(names);
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		auto_patched patched = {0};
+
+		gt_strbuf_printf(&text,
+				 HEADER "%s.global .align 4 .u32 %s[2] = {1, 2};\n"
+					".visible .entry k()\n{\n\t.reg .b32 %%r<2>;\n"
+					"\tld.global.u32 %%r1, [%s];\n\tret;\n}\n",
+				 is_private ? "" : ".visible ", names[i % gt_countof(names)],
+				 names[i % gt_countof(names)]);
+		gt_strbuf_puts(&text, PLAIN_KERNEL("other"));
+		add_probe(&patched, "gpu/entry/k", NULL);
+		CHECK(patch_text(&patched, gt_strbuf_string(&text), (struct gt_patch_options){0}));
+		CHECK_INT(patched.result.scope, is_private ? GT_PATCH_SIDE : GT_PATCH_WHOLE);
+		remember_text(patched.result.text.data);
+	}
+}
+
 TEST("a kernel that another one launches takes the whole module with it")
 {
 	static const char text[] = HEADER PLAIN_KERNEL(
