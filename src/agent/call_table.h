@@ -27,8 +27,9 @@ enum gt_agent_call_flags {
 };
 
 struct gt_agent_call_row {
-	__u16 flags;   /* gt_agent_call_flags */
-	__u16 library; /* number of `library` events: 1 + that of the API table */
+	__u16 flags;       /* gt_agent_call_flags */
+	__u16 library;     /* number of `library` events: 1 + that of the API table */
+	__u32 stack_words; /* of arguments, which may be more than the plan keeps */
 	struct gt_plan plan;
 };
 

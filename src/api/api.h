@@ -143,6 +143,8 @@ bool gt_api_missing_string(const struct gt_api_function *function, const struct 
 			   uint64_t *ret_address, uint8_t *ret_slot);
 /* What the probe of a function copies, on the machine that gputap runs on. */
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);
+/* The words of its arguments on the stack, which may be more than the plan keeps. */
+unsigned gt_api_stack_words(const struct gt_api_function *function);
 
 /* The result of a function that means "not ready" (src/api/pending.def); 0: none. */
 uint32_t gt_api_pending(const struct gt_api_function *function);

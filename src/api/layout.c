@@ -262,18 +262,34 @@ static void plan_events(const struct gt_api_function *function, struct gt_api_la
 	}
 }
 
-void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
-		    struct gt_api_layout *ret_layout)
+static struct slot_assignment assign_arguments(const struct gt_api_function *function,
+					       enum gt_machine machine,
+					       struct gt_api_location *locations)
 {
 	struct slot_assignment assignment = {.convention = &conventions[machine]};
-	struct gt_api_layout layout = {.function = function};
-	struct copy_choices choices = {0};
 
 	if (assignment.convention->result_in_argument && gt_api_is_struct(function->result) &&
 	    function->result->size > 16)
 		assignment.registers = assignment.last = 1;
 	for (unsigned i = 0; i < function->argument_count; i++)
-		assign_slots(&assignment, function->arguments[i].type, &layout.locations[i]);
+		assign_slots(&assignment, function->arguments[i].type, &locations[i]);
+	return assignment;
+}
+
+unsigned gt_api_stack_words(const struct gt_api_function *function)
+{
+	struct gt_api_location locations[GT_API_MAX_ARGUMENTS];
+
+	return assign_arguments(function, GT_MACHINE_HERE, locations).stack;
+}
+
+void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine machine,
+		    struct gt_api_layout *ret_layout)
+{
+	struct gt_api_layout layout = {.function = function};
+	struct slot_assignment assignment = assign_arguments(function, machine, layout.locations);
+	struct copy_choices choices = {0};
+
 	settle_stack(&assignment, &layout, function->argument_count);
 	plan_result(function, &layout);
 	choose_copies(function, &choices, &layout);

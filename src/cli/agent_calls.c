@@ -69,6 +69,7 @@ static void fill_row(const struct gt_agent_calls *calls, unsigned number,
 
 	gt_api_plan(gt_api_function(number), &row->plan);
 	row->library = library_of(gt_api_function(number));
+	row->stack_words = gt_api_stack_words(gt_api_function(number));
 	if (!calls->selection.rows || !gt_selection_flags(&calls->selection, number, &cookie))
 		return;
 	row->flags = GT_AGENT_CALL_HOOKED;

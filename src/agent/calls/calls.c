@@ -573,7 +573,7 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 	recorded = begin_call(thread, slot, row, saved);
 	thread->busy = false;
 	errno = error;
-	return (struct gt_call_begun){recorded, row->plan.stack};
+	return (struct gt_call_begun){recorded, row->stack_words};
 }
 
 static bool has_failed(const struct gt_call_frame *frame)

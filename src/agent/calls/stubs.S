@@ -5,7 +5,7 @@
  * library's own function; else it calls gt_call_begin, the function and gt_call_end.
  *
  * System V ABI, AMD64: arguments are in %rdi, %rsi, %rdx, %rcx, %r8, %r9, %xmm0 to %xmm7 and on the
- * stack, from where they are copied; no function has more than GT_PLAN_MAX_STACK words there, or a
+ * stack, from where as many words are copied as the row of the function says; no function has a
  * variable number. Results are in %rax and %rdx. The frame is a usual one, by %rbp and in
  * .eh_frame, so that debuggers, exceptions and pthread_exit pass through it.
  */
