@@ -127,6 +127,8 @@ bool gt_agent_send_compiled(const struct gt_agent_image *report);
  * and nothing can be patched.
  */
 bool gt_agent_map_memory(void **ret_memory, size_t *ret_size);
+/* Whether the collector has such memory, and the process cannot map it. */
+bool gt_agent_misses_memory(void);
 
 struct gt_agent_ring;
 

@@ -541,6 +541,7 @@ static struct {
 	_Atomic(void *) memory; /* NULL: not mapped yet */
 	_Atomic size_t size;    /* valid with `memory` */
 	atomic_bool failed;     /* do not ask again */
+	atomic_bool missing;    /* failed, since it could not be mapped */
 } agent_maps;
 
 /* Whether a file is an array of the kernel. The kernel checks its size, which fstat has not. */
@@ -620,8 +621,12 @@ static bool ask_for_maps_on(int socket, int64_t end)
 	if (!exchange_messages(socket, &request, -1, end, &reply, &fd))
 		return false;
 	/* A privileged process may map the address 0, which is that of no object. */
-	if (reply.verdict == GT_AGENT_MEMORY && reply.address)
-		return map_maps(socket, fd, &reply, end);
+	if (reply.verdict == GT_AGENT_MEMORY && reply.address) {
+		bool mapped = map_maps(socket, fd, &reply, end);
+
+		atomic_store(&agent_maps.missing, !mapped);
+		return mapped;
+	}
 	if (fd >= 0)
 		close(fd);
 	return false;
@@ -645,6 +650,11 @@ bool gt_agent_map_memory(void **ret_memory, size_t *ret_size)
 	*ret_memory = atomic_load(&agent_maps.memory);
 	*ret_size = atomic_load(&agent_maps.size);
 	return *ret_memory;
+}
+
+bool gt_agent_misses_memory(void)
+{
+	return atomic_load(&agent_maps.failed) && atomic_load(&agent_maps.missing);
 }
 
 /* ---- the ring of events ---------------------------------------------------------------- */

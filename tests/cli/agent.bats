@@ -78,6 +78,25 @@ expect_runs() {
 	expect_runs no-more-files 0
 }
 
+@test "a program without memory for the maps runs on, and its module is counted as rejected" {
+	printf '%s\n' '#include <gputap/bpf.h>' 'GPUTAP_RING(events, 1 << 28);' \
+		'SEC("gpu/entry/count") int event(void *ctx) {' \
+		'	int value = 1; bpf_ringbuf_output(&events, &value, 4, 0); return 0; }' \
+		'char LICENSE[] SEC("license") = "GPL";' >"$BATS_TEST_TMPDIR/large.c"
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/large.c" \
+		-o "$BATS_TEST_TMPDIR/large.o"
+	# Enough for the software GPU, and not for the ring.
+	export SOFTGPU_MEMORY=16M SOFTGPU_WORKERS=1
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/large.o" -- \
+		sh -c "ulimit -v 262144; exec '$build/tests/programs/agent' plain"
+	expect_status 0
+	expect_output_line '^right$'
+	grep '^{' <<<"$output" | jq -se 'map(select(.coverage))[0].coverage |
+		.modules_failed == 1 and .found == 1 and .rejected == 1 and
+		.reasons[0].reason == "the GPU cannot access the memory of the maps"' ||
+		fail "the module is not counted"
+}
+
 @test "a program that forbids itself sockets is not ended by the agent" {
 	expect_runs no-sockets 0
 	expect_runs deadly-sockets 0
