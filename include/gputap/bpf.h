@@ -43,6 +43,7 @@
  *	barrier_end  after bar, barrier                           struct gputap_barrier
  *	branch       before a conditional branch                  struct gputap_branch
  *	loop         at the back edge of a loop                   struct gputap_context
+ *	loop_end     where a thread leaves a loop                 struct gputap_context
  *	call         at a call of a device function               struct gputap_context
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
@@ -63,6 +64,11 @@
  * names, is memory, and "kprobe/__directly_run" is run. They are GPU sections if a name begins with
  * "_Z", if the function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux
  * does not have.
+ *
+ * loop_end is for natural loops: those that are entered at their label only. Others are rejected
+ * there; a function with an indirect branch has none. A thread that leaves several loops at once
+ * runs the program for each, the inner ones first; one that ends in a loop with an exit of a device
+ * function runs none.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
@@ -122,7 +128,7 @@ enum {
 	/* The line in the module's PTX text. */                                                   \
 	gputap_u32 line
 
-/* entry, exit, finish, block_begin, block_end, loop, call, return */
+/* entry, exit, finish, block_begin, block_end, loop, loop_end, call, return */
 struct gputap_context {
 	GPUTAP_CONTEXT;
 };
@@ -514,6 +520,11 @@ GPUTAP_HELPER unsigned long long (*bpf_shared_size)(void) = (void *)532;
  * reads of the clock are included. red has no result to wait for.
  */
 GPUTAP_HELPER unsigned long long (*bpf_instruction_cycles)(void) = (void *)533;
+/*
+ * Return how often the thread has passed the start of the loop that it leaves since it entered it,
+ * in programs of loop_end: 1 or more. 0 elsewhere.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_loop_trips)(void) = (void *)534;
 
 /*
  * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be

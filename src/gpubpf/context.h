@@ -63,6 +63,7 @@ enum gt_context_source {
 	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
 	GT_SOURCE_BARRIER,    /* the number of the barrier */
 	GT_SOURCE_CYCLES,     /* clock cycles that the instruction took; by helper 533 only */
+	GT_SOURCE_TRIPS,      /* passes of the start of the loop that ends; by helper 534 only */
 	GT_SOURCE_PREDICATE,  /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,
 };

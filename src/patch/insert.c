@@ -11,7 +11,8 @@
  *	@%p1 st.global.u32 …
  *
  * The scope of programs that run after the instruction holds it, too: it has no label, so nothing
- * jumps into the scope. A statement with programs before and after it is two sites.
+ * jumps into the scope. A statement with programs before and after it is two sites. Programs at the
+ * ends of loops are in scopes of their own before and after branches.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -177,11 +178,13 @@ void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char
 	gt_strbuf_printf(buffer, " bra %s;\n", label);
 }
 
-/* A branch's program runs on both paths; those of an early exit and all others only where the
- * instruction is executed. */
+/* A branch's program runs on both paths; that of a loop's end after a branch where it is not taken;
+ * those of an early exit and all others only where the instruction is executed. */
 static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kind)
 {
-	return site->statement && site->statement->instruction.guard && kind != GT_KIND_BRANCH;
+	if (kind == GT_KIND_BRANCH || (kind == GT_KIND_LOOP_END && site->after))
+		return false;
+	return site->statement && site->statement->instruction.guard;
 }
 
 /*
@@ -267,6 +270,7 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.kernel = patcher->functions[function->number].kernel,
 		.has_sync = gt_patch_has_sync(module),
 		.after = site->after,
+		.loop = site->loop,
 	};
 
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
@@ -304,6 +308,16 @@ static void open_site(struct gt_patcher *patcher, const struct gt_patch_site *si
 		gt_patch_put_last_thread(patcher, site, buffer);
 }
 
+/* "@%p1 " where the site's programs have the guard of their instruction. */
+static void put_site_guard(const struct gt_patch_site *site, struct gt_strbuf *buffer)
+{
+	if (!site->statement->instruction.guard || site->after)
+		return;
+	gt_strbuf_putc(buffer, '@');
+	gt_ptx_print_operand(site->statement->instruction.guard, buffer);
+	gt_strbuf_putc(buffer, ' ');
+}
+
 /*
  * The end of an early exit: threads that take the branch exit here, since the programs of the exit
  * have run. The branch itself is never taken then.
@@ -313,12 +327,19 @@ static void put_early_exit(const struct gt_patch_site *site, struct gt_strbuf *b
 	if (!site->statement || !(site->kinds & KIND(EXIT)) ||
 	    site->statement->instruction.form->opcode != GT_PTX_OP_BRA)
 		return;
-	if (site->statement->instruction.guard) {
-		gt_strbuf_putc(buffer, '@');
-		gt_ptx_print_operand(site->statement->instruction.guard, buffer);
-		gt_strbuf_putc(buffer, ' ');
-	}
+	put_site_guard(site, buffer);
 	gt_strbuf_puts(buffer, "ret;\n");
+}
+
+/* A thread that leaves a loop counts from 0 when it enters it again. */
+static void put_loop_reset(const struct gt_patcher *patcher, const struct gt_patch_site *site,
+			   struct gt_strbuf *buffer)
+{
+	if (!site->loop)
+		return;
+	put_site_guard(site, buffer);
+	gt_strbuf_printf(buffer, "mov.u32 %strips_%u, 0;\n", prefix_of(patcher),
+			 site->loop->number);
 }
 
 static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *site,
@@ -331,6 +352,7 @@ static void put_site(struct gt_patcher *patcher, const struct gt_patch_site *sit
 	} else {
 		put_programs(patcher, site, function, buffer);
 	}
+	put_loop_reset(patcher, site, buffer);
 	put_early_exit(site, buffer);
 }
 
@@ -388,6 +410,20 @@ static void declare_symbols(void *context, struct gt_strbuf *buffer)
 	gt_patch_put_functions(patcher, buffer);
 }
 
+/* How often each thread has passed the start of each loop. */
+static void put_trip_counters(const struct gt_patcher *patcher,
+			      const struct gt_patch_function *function, struct gt_strbuf *buffer)
+{
+	const char *p = prefix_of(patcher);
+
+	for (uint32_t i = 0; i < function->loop_count; i++) {
+		uint32_t label = patcher->loops.items[function->first_loop + i]->number;
+
+		gt_strbuf_printf(buffer, "\t.reg .b32 %strips_%u;\n\tmov.u32 %strips_%u, 0;\n", p,
+				 label, p, label);
+	}
+}
+
 static void begin_function(void *context, const struct gt_ptx_function *function,
 			   struct gt_strbuf *buffer)
 {
@@ -396,6 +432,8 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	const struct gt_patch_site *site;
 
 	patcher->cursor = known->first_site;
+	patcher->loop_cursor = known->first_loop;
+	put_trip_counters(patcher, known, buffer);
 	if (known->first_site != UINT32_MAX)
 		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
 	gt_patch_put_shape(patcher, function, symbol_space(patcher), buffer);
@@ -426,12 +464,11 @@ static void before_statement(void *context, const struct gt_ptx_statement *state
 	const struct gt_ptx_function *function = statement->block->function;
 	const struct gt_patch_site *site = next_site(patcher, function, statement);
 
-	if (site && !site->after) {
+	for (; site && !site->after; site = next_site(patcher, function, statement)) {
 		put_site(patcher, site, function, buffer);
 		patcher->cursor++;
-		site = next_site(patcher, function, statement);
 	}
-	if (site && inserts_something(patcher, site)) {
+	if (site && !site->loop && inserts_something(patcher, site)) {
 		struct gt_patch_value_site at = value_site(patcher, site, function);
 
 		open_site(patcher, site, function, buffer);
@@ -447,6 +484,10 @@ static void after_statement(void *context, const struct gt_ptx_statement *statem
 	const struct gt_patch_site *site = next_site(patcher, function, statement);
 	struct gt_patch_value_site at;
 
+	for (; site && site->loop; site = next_site(patcher, function, statement)) {
+		put_site(patcher, site, function, buffer);
+		patcher->cursor++;
+	}
 	if (!site)
 		return;
 	patcher->cursor++;
@@ -459,6 +500,23 @@ static void after_statement(void *context, const struct gt_ptx_statement *statem
 	gt_patch_put_loaded(&at, buffer);
 	put_programs(patcher, site, function, buffer);
 	gt_strbuf_puts(buffer, "}\n");
+}
+
+/* After the label of a loop: one more trip. */
+static void after_label(void *context, const struct gt_ptx_statement *statement,
+			struct gt_strbuf *buffer)
+{
+	struct gt_patcher *patcher = context;
+	const struct gt_patch_function *function =
+		&patcher->functions[statement->block->function->number];
+	const char *p = prefix_of(patcher);
+
+	if (patcher->loop_cursor >= function->first_loop + function->loop_count ||
+	    patcher->loops.items[patcher->loop_cursor] != statement->label)
+		return;
+	patcher->loop_cursor++;
+	gt_strbuf_printf(buffer, "\tadd.u32 %strips_%u, %strips_%u, 1;\n", p,
+			 statement->label->number, p, statement->label->number);
 }
 
 /* The functions of programs that are called. Sites are in the order of the module's functions. */
@@ -491,6 +549,7 @@ int gt_patch_print(struct gt_patcher *patcher)
 		.end = end_function,
 		.before = before_statement,
 		.after = after_statement,
+		.label = after_label,
 	};
 
 	int error = plan_functions(patcher);

@@ -24,6 +24,7 @@ static void close_patcher(struct gt_patcher *patcher)
 		gt_strbuf_free(&patcher->bodies[i]);
 	free(patcher->bodies);
 	gt_vec_free(&patcher->variants);
+	gt_vec_free(&patcher->loops);
 	free(patcher->uses);
 	free(patcher->functions);
 	gt_patch_graph_free(patcher->graph);
@@ -92,27 +93,22 @@ static uint64_t programs_at(const struct gt_patcher *patcher,
 	return at;
 }
 
-static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *function,
-		    const struct gt_ptx_statement *statement, const struct gt_ptx_loc *loc,
-		    uint32_t kinds)
+/* `place` has the statement, its source position, the kinds, and whether programs run after it. */
+static int add_site_at(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		       const struct gt_patch_site *place)
 {
 	struct gt_patch_result *result = patcher->result;
-	uint64_t programs = programs_at(patcher, function, kinds);
+	uint64_t programs = programs_at(patcher, function, place->kinds);
 	const struct gt_ptx_position *position =
-		statement ? &statement->position : &function->body->position;
-	struct gt_patch_site site = {
-		.function = function->name,
-		.statement = statement,
-		.loc = loc,
-		.number = patcher->options->first_site + (uint32_t)result->sites.count,
-		.line = position->line,
-		.kinds = kinds,
-		.after = statement && gt_patch_kinds_after(kinds),
-		.programs = programs,
-	};
+		place->statement ? &place->statement->position : &function->body->position;
+	struct gt_patch_site site = *place;
 
 	if (!programs)
 		return 0;
+	site.function = function->name;
+	site.number = patcher->options->first_site + (uint32_t)result->sites.count;
+	site.line = position->line;
+	site.programs = programs;
 	if (result->sites.count == GT_PATCH_MAX_SITES)
 		return gt_diag(patcher->diag, -E2BIG, "patch", function->name,
 			       "more than %d sites in one module: match fewer kernels",
@@ -158,6 +154,74 @@ static void reject_statement(struct gt_patcher *patcher, const struct gt_ptx_fun
 			reject_site(patcher, i, function, reason);
 }
 
+static int add_site(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		    const struct gt_ptx_statement *statement, const struct gt_ptx_loc *loc,
+		    uint32_t kinds)
+{
+	struct gt_patch_site place = {
+		.statement = statement,
+		.loc = loc,
+		.kinds = kinds,
+		.after = statement && gt_patch_kinds_after(kinds),
+	};
+
+	return add_site_at(patcher, function, &place);
+}
+
+/* ---- ends of loops --------------------------------------------------------------------- */
+
+static void reject_loops(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			 const struct gt_patch_loops *loops, uint64_t programs)
+{
+	for (uint32_t i = 0; i < patcher->options->program_count && loops->rejected; i++)
+		if (programs & PROGRAM(i))
+			gt_patch_reject(patcher, i, function->name, loops->rejected, "%s",
+					loops->reason);
+}
+
+/* Find the loops of a function if programs run at their ends. The caller clears the result. */
+static int find_loops(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		      struct gt_patch_loops *ret_loops)
+{
+	struct gt_patch_function *known = &patcher->functions[function->number];
+	uint64_t programs = programs_at(patcher, function, 1u << GT_KIND_LOOP_END);
+	int error;
+
+	*ret_loops = (struct gt_patch_loops){0};
+	if (!programs)
+		return 0;
+	error = gt_patch_loops_find(function, ret_loops);
+	if (error)
+		return error;
+	reject_loops(patcher, function, ret_loops, programs);
+	known->first_loop = (uint32_t)patcher->loops.count;
+	known->loop_count = (uint32_t)ret_loops->labels.count;
+	gt_vec_each (label, &ret_loops->labels)
+		error = error ? error : gt_vec_push(&patcher->loops, *label);
+	return error;
+}
+
+/* The sites of the next ends of loops, if they are at this side of this statement. */
+static int add_loop_ends(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			 const struct gt_patch_loop_end **next,
+			 const struct gt_patch_loop_end *last, const struct gt_patch_site *place)
+{
+	int error = 0;
+
+	for (; *next < last && (*next)->statement == place->statement &&
+	       (*next)->after == place->after && !error;
+	     (*next)++) {
+		struct gt_patch_site site = *place;
+
+		site.kinds = 1u << GT_KIND_LOOP_END;
+		site.loop = (*next)->loop;
+		error = add_site_at(patcher, function, &site);
+	}
+	return error;
+}
+
+/* ---- sites of a function --------------------------------------------------------------- */
+
 /* The .loc before the first instruction, or NULL. */
 static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function)
 {
@@ -169,29 +233,61 @@ static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function
 	return NULL;
 }
 
-static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
+/* The sites of a statement: before it, then after it. */
+static int find_statement_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+				const struct gt_ptx_statement *statement,
+				const struct gt_ptx_loc *loc, bool finishes)
 {
+	uint32_t kinds = gt_patch_statement_kinds(statement), after;
+	int error = 0;
+
+	if (finishes)
+		kinds |= gt_patch_early_exit_kinds(statement);
+	after = gt_patch_kinds_after(kinds);
+	if (kinds & ~after)
+		error = add_site(patcher, function, statement, loc, kinds & ~after);
+	if (after && !error)
+		error = add_site(patcher, function, statement, loc, after);
+	reject_statement(patcher, function, statement);
+	return error;
+}
+
+static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		      const struct gt_patch_loops *loops)
+{
+	const struct gt_patch_loop_end *end = loops->ends.items, *last = end + loops->ends.count;
 	const struct gt_ptx_loc *loc = first_loc(function);
 	bool finishes = gt_patch_finishes(patcher, function);
 	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
 	     statement = gt_ptx_statement_next(statement)) {
-		uint32_t kinds = gt_patch_statement_kinds(statement), after;
+		struct gt_patch_site place = {.statement = statement};
 
 		if (statement->kind == GT_PTX_STATEMENT_LOC)
 			loc = statement->loc;
-		if (finishes)
-			kinds |= gt_patch_early_exit_kinds(statement);
-		after = gt_patch_kinds_after(kinds);
-		if (kinds & ~after)
-			error = add_site(patcher, function, statement, loc, kinds & ~after);
-		if (after && !error)
-			error = add_site(patcher, function, statement, loc, after);
-		reject_statement(patcher, function, statement);
+		place.loc = loc;
+		/* First of all, since threads exit at the site of an early exit. */
+		error = add_loop_ends(patcher, function, &end, last, &place);
+		if (!error)
+			error = find_statement_sites(patcher, function, statement, loc, finishes);
+		place.after = true;
+		if (!error)
+			error = add_loop_ends(patcher, function, &end, last, &place);
 	}
 	if (!error)
 		error = add_site(patcher, function, NULL, loc, gt_patch_end_kinds(function));
+	return error;
+}
+
+static int find_loops_and_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
+{
+	struct gt_patch_loops loops;
+	int error = find_loops(patcher, function, &loops);
+
+	if (!error)
+		error = find_sites(patcher, function, &loops);
+	gt_patch_loops_clear(&loops);
 	return error;
 }
 
@@ -204,7 +300,7 @@ static int find_all_sites(struct gt_patcher *patcher)
 		const struct gt_patch_function *known = &patcher->functions[function->number];
 
 		if (function->body && known->kept && known->programs)
-			error = find_sites(patcher, function);
+			error = find_loops_and_sites(patcher, function);
 	}
 	return error;
 }

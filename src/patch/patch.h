@@ -20,6 +20,8 @@
  *	barrier_end          after them
  *	branch               before a conditional bra
  *	loop                 before a bra to an earlier label, where it is taken
+ *	loop_end             before and after a branch, on the path that leaves a loop: once for
+ *	                     each natural loop that is left
  *	call, return         after the `{` of a device function; before its rets, at its end
  *
  * Sites of kernels are also those of the device functions that they call. What is not patched is
@@ -112,6 +114,7 @@ enum gt_patch_scope {
 struct gt_patch_site {
 	const char *function;                     /* mangled name; the parsed module's */
 	const struct gt_ptx_statement *statement; /* NULL: the start or the end of the body */
+	const struct gt_ptx_label *loop;          /* at a loop's end: the loop's label; or NULL */
 	const struct gt_ptx_loc *loc;             /* its source position; NULL: unknown */
 	uint32_t number;                          /* the context's `site` */
 	uint32_t line;                            /* the context's `line`: of the PTX text */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "patch/graph.h"
+#include "patch/loops.h"
 #include "patch/patch.h"
 #include "patch/values.h"
 
@@ -13,9 +14,11 @@ struct gt_patch_function {
 	uint64_t called;     /* those that its sites call */
 	uint32_t first_site; /* index into the result's sites; UINT32_MAX: it has none */
 	uint32_t kernel;     /* a kernel's number */
-	uint64_t shaped;     /* a kernel's programs that need the shape of its launch */
-	bool kept;           /* it is printed */
-	bool unwanted;       /* a kernel that the options exclude */
+	uint32_t first_loop; /* index into the patcher's loops, of those whose ends are sites */
+	uint32_t loop_count;
+	uint64_t shaped; /* a kernel's programs that need the shape of its launch */
+	bool kept;       /* it is printed */
+	bool unwanted;   /* a kernel that the options exclude */
 };
 
 /* A body as a function: a program with the constants of some of its sites. */
@@ -38,7 +41,9 @@ struct gt_patcher {
 	bool matches_callees;                   /* a program matches a device function */
 	uint64_t rejected;                      /* programs that cannot be translated */
 	GT_VEC(struct gt_patch_variant) variants;
-	uint32_t cursor; /* the next site to print */
+	GT_VEC(const struct gt_ptx_label *) loops; /* in the order of the functions */
+	uint32_t cursor;                           /* the next site to print */
+	uint32_t loop_cursor;                      /* the next loop to print */
 	int error;
 	struct gt_diag *diag;
 };

@@ -260,6 +260,8 @@ uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t k
 {
 	uint32_t count = 0;
 
+	if (kinds & KIND(LOOP_END))
+		kinds |= KIND(LOOP);
 	for (const struct gt_ptx_statement *statement = function->body->first; statement;
 	     statement = gt_ptx_statement_next(statement))
 		count += !!((gt_patch_statement_kinds(statement) |

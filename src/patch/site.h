@@ -42,7 +42,10 @@ uint32_t gt_patch_rejected_kinds(const struct gt_ptx_statement *statement, const
 /* The kinds of sites where programs of a section's kind run. */
 uint32_t gt_patch_site_kinds(enum gt_section_kind kind);
 
-/* Statements of a function that are sites of one of these kinds; finishes: early exits, too. */
+/*
+ * Statements of a function that are sites of one of these kinds; finishes: early exits, too. For
+ * ends of loops, the branches back are counted.
+ */
 uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds,
 			      bool finishes);
 

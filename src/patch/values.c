@@ -30,6 +30,7 @@ static const struct patch_value_row {
 	{GT_SOURCE_TAKEN_MASK, "taken_mask", 32},
 	{GT_SOURCE_BARRIER, "barrier", 32},
 	{GT_SOURCE_CYCLES, "cycles", 64},
+	{GT_SOURCE_TRIPS, "trips", 32},
 };
 
 /* ---- what programs read ---------------------------------------------------------------- */
@@ -52,8 +53,9 @@ static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn
 
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
 		return false;
-	if (insn->imm == GT_HELPER_instruction_cycles) {
-		*ret_source = GT_SOURCE_CYCLES;
+	if (insn->imm == GT_HELPER_instruction_cycles || insn->imm == GT_HELPER_loop_trips) {
+		*ret_source =
+			insn->imm == GT_HELPER_loop_trips ? GT_SOURCE_TRIPS : GT_SOURCE_CYCLES;
 		return true;
 	}
 	helper = gt_helper((uint32_t)insn->imm);
@@ -391,7 +393,7 @@ static void put_declarations(const struct gt_patch_value_site *at, struct gt_str
 /* Sources whose value is computed; all others are constants at the site. */
 static const uint64_t computed = SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH) |
 				 SOURCE(TAKEN) | SOURCE(TAKEN_MASK) | SOURCE(BARRIER) |
-				 SOURCE(CYCLES);
+				 SOURCE(CYCLES) | SOURCE(TRIPS);
 
 static void put_constants(const struct gt_patch_value_site *at, struct gt_strbuf *buffer)
 {
@@ -517,6 +519,12 @@ void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf 
 		absent &= ~SOURCE(BARRIER);
 		if (is_used(at, GT_SOURCE_BARRIER))
 			put_barrier(at, buffer);
+	}
+	if (at->loop) {
+		absent &= ~SOURCE(TRIPS);
+		if (is_used(at, GT_SOURCE_TRIPS))
+			gt_strbuf_printf(buffer, "\tmov.u32 %sat_trips, %strips_%u;\n", at->prefix,
+					 at->prefix, at->loop->number);
 	}
 	put_absent(at, absent, buffer);
 }

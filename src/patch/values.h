@@ -45,6 +45,7 @@ struct gt_patch_value_site {
 	struct gt_patch_uses uses;
 	const struct gt_ptx_function *function;
 	const struct gt_ptx_instruction *instruction; /* NULL: the start or end of the body */
+	const struct gt_ptx_label *loop;              /* of a loop's end: its label; or NULL */
 	uint32_t site, line, kernel;
 	bool has_sync; /* activemask and vote.sync exist: PTX 6.2 */
 	bool after;    /* programs run after the instruction */

@@ -124,6 +124,8 @@ static void print_statement(const struct ptx_printer *printer,
 		break;
 	}
 	gt_strbuf_putc(buffer, '\n');
+	if (statement->kind == GT_PTX_STATEMENT_LABEL && printer->additions->label)
+		printer->additions->label(printer->additions->context, statement, buffer);
 }
 
 /* Blocks nest no deeper than GT_PTX_MAX_NESTING. */

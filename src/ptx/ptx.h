@@ -538,6 +538,9 @@ struct gt_ptx_additions {
 		       struct gt_strbuf *buffer);
 	void (*after)(void *context, const struct gt_ptx_statement *statement,
 		      struct gt_strbuf *buffer);
+	/* After a label. */
+	void (*label)(void *context, const struct gt_ptx_statement *statement,
+		      struct gt_strbuf *buffer);
 };
 void gt_ptx_print_with(const struct gt_ptx_module *module, const struct gt_ptx_additions *additions,
 		       struct gt_strbuf *buffer);

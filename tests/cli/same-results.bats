@@ -87,7 +87,7 @@ setup_file() {
 		'SEC("gpu/atomic") COUNT(atomic, 4)' 'SEC("gpu/barrier") COUNT(barrier, 5)' \
 		'SEC("gpu/branch") COUNT(branch, 6)' 'SEC("gpu/loop") COUNT(loop, 7)' \
 		'SEC("gpu/call/*") COUNT(call, 8)' 'SEC("gpu/return/*") COUNT(back, 9)' \
-		'SEC("gpu/load.warp") COUNT(loads, 10)' \
+		'SEC("gpu/load.warp") COUNT(loads, 10)' 'SEC("gpu/loop_end") COUNT(left, 11)' \
 		'char LICENSE[] SEC("license") = "GPL";' >"$BATS_FILE_TMPDIR/all.c"
 	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_FILE_TMPDIR/all.c" \
 		-o "$BATS_FILE_TMPDIR/all.o"

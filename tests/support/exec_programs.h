@@ -205,6 +205,7 @@ static inline bool holds(const struct program_node *node, const uint32_t *variab
 /* Branches that a walk executes, as the PTX has them. */
 static struct program_counts {
 	uint64_t branches, taken, loops; /* conditional ones; those of them; back edges */
+	uint64_t entries, trips;         /* of loops; how often their starts are passed */
 } walked;
 
 static inline bool count_branch(bool taken)
@@ -236,9 +237,12 @@ static inline bool walk(const struct program_node *node, uint32_t *variables)
 		case LOOP: {
 			uint32_t turns = value_of(node->a, variables) & 7;
 
+			walked.entries++;
+			walked.trips++;
 			while (!count_branch(!turns) && !walk(node->first, variables)) {
 				turns--;
 				walked.loops++;
+				walked.trips++;
 			}
 			break;
 		}

@@ -16,14 +16,14 @@ static bool have_tool(const char *name)
 }
 
 /* One set of programs for each level, with one program for each kind of sites. */
-static const char *const sections[][16] = {
+static const char *const sections[][17] = {
 	{"gpu/entry/*", "gpu/exit/*", "gpu/load_begin", "gpu/load", "gpu/store", "gpu/memory",
 	 "gpu/atomic", "gpu/copy", "gpu/barrier", "gpu/barrier_end", "gpu/branch", "gpu/loop",
-	 "gpu/call/*", "gpu/return/*", "gpu/finish/*"},
+	 "gpu/call/*", "gpu/return/*", "gpu/finish/*", "gpu/loop_end"},
 	{"gpu/entry.warp/*", "gpu/exit.warp/*", "gpu/load_begin.warp", "gpu/load.warp",
 	 "gpu/store.warp", "gpu/memory.warp", "gpu/atomic.warp", "gpu/copy.warp",
 	 "gpu/barrier.warp", "gpu/barrier_end.warp", "gpu/branch.warp", "gpu/loop.warp",
-	 "gpu/call.warp/*", "gpu/return.warp/*", "gpu/finish.warp/*"},
+	 "gpu/call.warp/*", "gpu/return.warp/*", "gpu/finish.warp/*", "gpu/loop_end.warp"},
 	{"gpu/entry.block/*", "gpu/exit.block/*", "gpu/block_begin", "gpu/block_end"},
 };
 
@@ -44,6 +44,8 @@ static const char *reads_of(const char *section)
 				   "ldxw r7, [r1+504]\nadd r6, r7\n" CYCLES
 				 : "ldxw r6, [r1+500]\nldxw r7, [r1+496]\nadd r6, r7\n"
 				   "ldxw r7, [r1+504]\nadd r6, r7\n" CYCLES;
+	if (strstr(section, "loop_end"))
+		return "call 534\nmov r6, r0";
 	if (strstr(section, "branch"))
 		return is_thread ? "ldxw r6, [r1+472]" : "ldxw r6, [r1+476]";
 	if (strstr(section, "barrier"))

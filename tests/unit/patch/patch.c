@@ -234,6 +234,132 @@ TEST("branches show who takes them, loops how often they go back")
 	CHECK(patched.counts[2] == 45);
 }
 
+#define TRIPS "call 534\nmov r6, r0"
+
+TEST("a thread that leaves a loop runs a program once, with the trips since it entered it")
+{
+	/* Thread n goes round n + 1 times, and that twice. */
+	static const char text[] = KERNEL("\tmov.u32 %r3, 0;\n"
+					  "$outer:\n"
+					  "\tadd.s32 %r3, %r3, 1;\n"
+					  "\tmov.u32 %r2, 0;\n"
+					  "$inner:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.gt.u32 %p1, %r2, %r1;\n"
+					  "\t@!%p1 bra $inner;\n"
+					  "\tsetp.eq.u32 %p2, %r3, 2;\n"
+					  "\t@%p2 bra $end;\n"
+					  "\tbra $outer;\n"
+					  "$end:\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/loop_end", NULL);
+	add_probe(&patched, "gpu/loop_end", TRIPS);
+	/* Site 0 is the branch back. */
+	add_probe(&patched, "gpu/loop_end",
+		  "ldxw r7, [r1+464]\ncall 534\nmov r6, r0\njeq r7, 1, +1\nmov r6, 0");
+	add_probe(&patched, "gpu/loop", TRIPS);
+	add_probe(&patched, "gpu/loop_end.warp", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 10},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 30);
+	CHECK_INT(patched.counts[1], 2 * 55 + 2 * 10);
+	CHECK_INT(patched.counts[2], 2 * 55);
+	CHECK_INT(patched.counts[3], 0);
+	/* Lanes that leave the inner loop wait for the others. */
+	CHECK_INT(patched.counts[4], 3);
+	CHECK(!patched.result.rejected);
+}
+
+TEST("a branch, a ret and an exit that leave several loops end each of them")
+{
+	/* Threads 0 to 2 leave from within both loops, by a branch, a ret and an exit. */
+	static const char text[] = KERNEL("\tmov.u32 %r3, 0;\n"
+					  "$outer:\n"
+					  "\tmov.u32 %r2, 0;\n"
+					  "$inner:\n"
+					  "\tsetp.eq.u32 %p1, %r1, 0;\n"
+					  "\t@%p1 bra $end;\n"
+					  "\tsetp.eq.u32 %p2, %r1, 1;\n"
+					  "\t@%p2 ret;\n"
+					  "\tsetp.eq.u32 %p3, %r1, 2;\n"
+					  "\t@%p3 exit;\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.lt.u32 %p4, %r2, 3;\n"
+					  "\t@%p4 bra $inner;\n"
+					  "\tadd.s32 %r3, %r3, 1;\n"
+					  "\tsetp.lt.u32 %p5, %r3, 4;\n"
+					  "\t@%p5 bra $outer;\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "$end:\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/loop_end", NULL);
+	add_probe(&patched, "gpu/loop_end", TRIPS);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 5},
+			  (struct gt_patch_options){0}));
+	/* Three leave both loops once; two leave the inner one four times and the outer one. */
+	CHECK_INT(patched.counts[0], 3 * 2 + 2 * 5);
+	CHECK_INT(patched.counts[1], 3 * 2 + 2 * (4 * 3 + 4));
+}
+
+TEST("a loop with code after its branch back, and with an early exit, is one loop")
+{
+	/* Every second trip makes a detour that is after the end of the kernel in the text. */
+	static const char text[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tand.b32 %r3, %r2, 1;\n"
+					  "\tsetp.eq.u32 %p1, %r3, 0;\n"
+					  "\t@%p1 bra $rare;\n"
+					  "$back:\n"
+					  "\tsetp.eq.u32 %p2, %r2, 9;\n"
+					  "\t@%p2 bra $end;\n"
+					  "\tbra $loop;\n"
+					  "$end:\n"
+					  "\tret;\n"
+					  "$rare:\n"
+					  "\tst.global.u32 [%rd3], %r2;\n"
+					  "\tbra $back;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/loop_end", NULL);
+	add_probe(&patched, "gpu/loop_end", TRIPS);
+	add_probe(&patched, "gpu/finish/k", NULL);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 5},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 5);
+	CHECK_INT(patched.counts[1], 5 * 9);
+	CHECK_INT(patched.counts[2], 5);
+	/* The branch back from the detour begins no loop: there are two entries to its label. */
+	CHECK_INT(patched.result.rejections.count, 2);
+	CHECK_STR(patched.result.rejections.items[0].reason, "a loop has several entries");
+	CHECK_INT(patched.result.rejections.items[0].sites, 1);
+}
+
+TEST("a function with an indirect branch has no sites at the ends of its loops")
+{
+	static const char text[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "\tsetp.lt.u32 %p1, %r2, 9;\n"
+					  "targets: .branchtargets $loop, $end;\n"
+					  "\tselp.u32 %r3, 0, 1, %p1;\n"
+					  "\t@%p1 bra $loop;\n"
+					  "\tbrx.idx 1, targets;\n"
+					  "$end:\n"
+					  "\tret;\n");
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/loop_end", NULL);
+	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
+	CHECK(!patched.result.text.length && patched.result.rejections.count == 1);
+	CHECK_STR(patched.result.rejections.items[0].reason, "an indirect branch may leave a loop");
+}
+
 TEST("barriers show their number")
 {
 	static const char text[] = KERNEL("\tbar.sync 0;\n"

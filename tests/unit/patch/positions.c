@@ -74,6 +74,7 @@ static const struct position_row {
 	{"barrier_end", "", 2 * THREADS, 2 * WARPS},
 	{"branch", "", 3 * THREADS, 3 * WARPS},
 	{"loop", "", 2 * THREADS, 2 * WARPS},
+	{"loop_end", "", THREADS, WARPS},
 	{"call", "/leave", THREADS, WARPS},
 	{"return", "/leave", THREADS, 2 * WARPS},
 };

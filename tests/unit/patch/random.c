@@ -52,6 +52,16 @@ static uint64_t expect_loops(void)
 	return walked.loops;
 }
 
+static uint64_t expect_loop_ends(void)
+{
+	return walked.entries;
+}
+
+static uint64_t expect_trips(void)
+{
+	return walked.trips;
+}
+
 /* Lanes 0 to 31 and 32 to 44 are two groups wherever they do not diverge, as at the start. */
 static uint64_t expect_warps(void)
 {
@@ -74,6 +84,8 @@ static const struct counted_kind kinds[] = {
 	{"gpu/branch", NULL, expect_branches},
 	{"gpu/branch", "ldxw r6, [r1+472]", expect_taken},
 	{"gpu/loop", NULL, expect_loops},
+	{"gpu/loop_end", NULL, expect_loop_ends},
+	{"gpu/loop_end", "call 534\nmov r6, r0", expect_trips},
 	{"gpu/entry.warp/*", NULL, expect_warps},
 	{"gpu/entry.block/*", NULL, expect_block},
 	{"gpu/exit.block/*", NULL, expect_block},
