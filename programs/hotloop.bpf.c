@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Counts the warps and threads that branch back to the start of a loop, and those that execute a
- * conditional branch: the first one in a loop is executed by each iteration.
+ * Counts the warps and threads that branch back to the start of a loop, and how often threads pass
+ * the start from when they enter the loop until they leave it: its trips.
  */
 #include <gputap/bpf.h>
 
@@ -22,14 +22,31 @@ int count_loop(struct gputap_context *ctx)
 	return 0;
 }
 
-SEC("gpu/branch.warp")
-int count_branch(struct gputap_branch *ctx)
+static __attribute__((always_inline)) void raise(unsigned long long *max, unsigned long long value)
+{
+	unsigned long long old = *(volatile unsigned long long *)max;
+
+	/* It fails only where another thread has raised it. */
+	while (value > old && can_loop) {
+		if (__sync_val_compare_and_swap(max, old, value) == old)
+			break;
+		old = *(volatile unsigned long long *)max;
+	}
+}
+
+SEC("gpu/loop_end")
+int end_loop(struct gputap_context *ctx)
 {
 	unsigned int key = ctx->site;
 	struct hotloop_site *site = bpf_map_lookup_elem(&sites, &key);
+	unsigned long long trips = bpf_loop_trips();
 
-	if (site)
-		__sync_fetch_and_add(&site->executions, __builtin_popcount(ctx->mask));
+	if (!site)
+		return 0;
+	__sync_fetch_and_add(&site->entries, 1);
+	__sync_fetch_and_add(&site->trips, trips);
+	raise(&site->max, trips);
+	raise(&site->not_min, ~trips);
 	return 0;
 }
 

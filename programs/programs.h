@@ -70,7 +70,9 @@ struct divergence_site {
 
 struct hotloop_site {
 	unsigned long long warps, threads; /* that branched back to the start of a loop */
-	unsigned long long executions;     /* of a conditional branch, by threads */
+	unsigned long long entries;        /* by threads that have left the loop */
+	unsigned long long trips;          /* of these; a trip passes the start once */
+	unsigned long long max, not_min;   /* trips of an entry; ~ the minimum */
 };
 
 /* A load, an atomic or a barrier: by warps. The first counter is 0 if it did not run. */

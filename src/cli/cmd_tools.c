@@ -371,13 +371,13 @@ const struct gt_cli_command gt_command_hotloop = {
 	.summary = "Show which loops of kernels run how often, on the GPU",
 	.usage = "[options] -- CMD ARGS",
 	.description =
-		"Runs CMD with counters at the branches back to the start of loops, and at "
-		"conditional branches. A row is a loop of the PTX code: iterations and entries, "
-		"summed over threads, and their ratio (TRIPS); how often warps branched back, and "
-		"with how many active lanes on average. Entries are not known if a loop has a "
-		"label before its first branch, or no conditional one. The loops to which warps "
-		"return most often come first. Unrolled loops have fewer iterations. Needs no "
-		"privilege; see 'gputap run'.",
+		"Runs CMD with counters at the branches back to the start of loops, and where "
+		"threads leave loops. A row is a loop of the PTX code: iterations and entries, "
+		"summed over threads; the mean (TRIPS), the fewest and the most iterations of an "
+		"entry; how often warps branched back, and with how many active lanes on average. "
+		"Entries are not known if a loop is entered elsewhere than at its start. The loops "
+		"to which warps return most often come first. Unrolled loops have fewer "
+		"iterations. Needs no privilege; see 'gputap run'.",
 	.examples = hotloop_examples,
 	.options = site_options,
 	.option_count = gt_countof(site_options) - 1, /* without --by */

@@ -16,28 +16,33 @@ static uint64_t count_warps(const struct gt_site_row *row)
 	return hotloop_counters(row)->warps;
 }
 
-/* How often threads entered the loop; 0: not known. */
-static uint64_t count_entries(const struct hotloop_site *site)
-{
-	return site->executions > site->threads ? site->executions - site->threads : 0;
-}
-
 /* Without the number of entries, the iterations of which another one followed. */
 static uint64_t count_iterations(const struct hotloop_site *site)
 {
-	return count_entries(site) ? site->executions : site->threads;
+	return site->entries ? site->trips : site->threads;
+}
+
+/* The mean, the minimum and the maximum of the trips of an entry; empty: not known. */
+static void put_trips(const struct hotloop_site *site, struct gt_table *table)
+{
+	gt_site_put_ratio(table, site->entries ? site->trips : 0, site->entries);
+	if (site->entries)
+		gt_strbuf_printf(gt_table_cell(table), "%" PRIu64, (uint64_t)~site->not_min);
+	gt_table_end_cell(table);
+	if (site->entries)
+		gt_strbuf_printf(gt_table_cell(table), "%" PRIu64, (uint64_t)site->max);
+	gt_table_end_cell(table);
 }
 
 static void put_loop(const struct gt_site_row *row, struct gt_table *table)
 {
 	const struct hotloop_site *site = hotloop_counters(row);
-	uint64_t entries = count_entries(site);
 
 	gt_table_number(table, count_iterations(site));
-	if (entries)
-		gt_strbuf_printf(gt_table_cell(table), "%" PRIu64, entries);
+	if (site->entries)
+		gt_strbuf_printf(gt_table_cell(table), "%" PRIu64, (uint64_t)site->entries);
 	gt_table_end_cell(table);
-	gt_site_put_ratio(table, entries ? site->executions : 0, entries);
+	put_trips(site, table);
 	gt_table_number(table, site->warps);
 	gt_site_put_ratio(table, site->threads, site->warps);
 }
@@ -47,22 +52,27 @@ static void put_loop_json(const struct gt_site_row *row, struct gt_json *json)
 	const struct hotloop_site *site = hotloop_counters(row);
 
 	gt_json_u64(json, "iterations", count_iterations(site));
-	if (count_entries(site))
-		gt_json_u64(json, "entries", count_entries(site));
+	if (site->entries) {
+		gt_json_u64(json, "entries", site->entries);
+		gt_json_u64(json, "min_trips", ~site->not_min);
+		gt_json_u64(json, "max_trips", site->max);
+	}
 	gt_json_u64(json, "back_edges", site->threads);
 	gt_json_u64(json, "warp_back_edges", site->warps);
 }
 
 static const struct gt_column hotloop_columns[] = {
 	{"ITERATIONS", false, false}, {"ENTRIES", false, true}, {"TRIPS", false, true},
-	{"WARPS", false, false},      {"LANES", false, false},  GT_SITE_COLUMNS,
+	{"MIN", false, true},         {"MAX", false, true},     {"WARPS", false, false},
+	{"LANES", false, false},      GT_SITE_COLUMNS,
 };
 
 static const struct gt_site_report hotloop_report = {
 	.map = "sites",
 	.counters = sizeof(struct hotloop_site) / sizeof(uint64_t),
 	.grouping = GT_SITES_BY_LOOP,
-	.loop_counter = offsetof(struct hotloop_site, executions) / sizeof(uint64_t),
+	.maxima = 1u << offsetof(struct hotloop_site, max) / sizeof(uint64_t) |
+		  1u << offsetof(struct hotloop_site, not_min) / sizeof(uint64_t),
 	.weight = count_warps,
 	.columns = hotloop_columns,
 	.column_count = gt_countof(hotloop_columns),

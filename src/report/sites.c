@@ -61,7 +61,7 @@ static void put_key(const struct gt_inject_site *site, enum gt_site_grouping gro
 
 static struct gt_inject_site unknown_site(void)
 {
-	return (struct gt_inject_site){.function = "?", .text = "", .loop_test = UINT32_MAX};
+	return (struct gt_inject_site){.function = "?", .text = ""};
 }
 
 /* What is known while the counters of all sites are added. */
@@ -72,7 +72,6 @@ struct site_reading {
 	uint32_t count;
 	struct gt_hash *keys;         /* the row of each key */
 	struct gt_hash *instructions; /* the row of each instruction */
-	struct gt_hash *tests;        /* the first branches of loops that were counted */
 	struct site_rows *rows;
 };
 
@@ -112,30 +111,10 @@ static int count_instruction(struct site_reading *reading, struct gt_site_row *r
 	return gt_hash_set_str(reading->instructions, gt_strbuf_string(&key), row);
 }
 
-/* Add the counter of a loop's first branch, once for all branches back to it. */
-static int add_loop_counter(struct site_reading *reading, struct gt_site_row *row, uint32_t test)
+static void add_counters(const struct gt_site_report *report, struct gt_site_row *row,
+			 const uint64_t *values)
 {
-	const struct gt_site_report *report = reading->report;
-
-	if (test >= reading->count || gt_hash_get_u64(reading->tests, test))
-		return 0;
-	row->counters[report->loop_counter] +=
-		reading->values[(size_t)test * report->counters + report->loop_counter];
-	return gt_hash_set_u64(reading->tests, test, row);
-}
-
-static int add_site(struct site_reading *reading, const struct gt_inject_site *site,
-		    const uint64_t *values)
-{
-	const struct gt_site_report *report = reading->report;
-	bool by_loop = reading->grouping == GT_SITES_BY_LOOP;
-	struct gt_site_row *row = find_row(reading, site);
-
-	if (!row || count_instruction(reading, row, site))
-		return -ENOMEM;
 	for (uint32_t i = 0; i < report->counters; i++) {
-		if (by_loop && i == report->loop_counter)
-			continue;
 		if (report->maxima >> i & 1)
 			row->counters[i] =
 				values[i] > row->counters[i] ? values[i] : row->counters[i];
@@ -144,7 +123,41 @@ static int add_site(struct site_reading *reading, const struct gt_inject_site *s
 		else if (!row->counters[i])
 			row->counters[i] = values[i];
 	}
-	return by_loop ? add_loop_counter(reading, row, site->loop_test) : 0;
+}
+
+static int add_site(struct site_reading *reading, const struct gt_inject_site *site,
+		    const uint64_t *values)
+{
+	struct gt_site_row *row = find_row(reading, site);
+
+	if (!row || count_instruction(reading, row, site))
+		return -ENOMEM;
+	add_counters(reading->report, row, values);
+	return 0;
+}
+
+/* Add the counters of the ends of loops to the rows of their branches back. */
+static int add_loop_ends(const struct gt_gpu_run *run, struct site_reading *reading)
+{
+	gt_auto_strbuf key = GT_STRBUF_INIT;
+
+	for (uint32_t i = 0; i < reading->count; i++) {
+		struct gt_site_row *row;
+		struct gt_inject_site site;
+
+		if (!gt_inject_site(run->inject, i, &site) ||
+		    !(site.kinds & 1u << GT_KIND_LOOP_END))
+			continue;
+		gt_strbuf_clear(&key);
+		put_key(&site, reading->grouping, &key);
+		if (key.failed)
+			return -ENOMEM;
+		row = gt_hash_get_str(reading->keys, gt_strbuf_string(&key));
+		if (row)
+			add_counters(reading->report, row,
+				     reading->values + (size_t)i * reading->report->counters);
+	}
+	return 0;
 }
 
 static int add_sites(const struct gt_gpu_run *run, struct site_reading *reading)
@@ -170,7 +183,7 @@ static int add_sites(const struct gt_gpu_run *run, struct site_reading *reading)
 static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *report,
 		     struct site_rows *rows)
 {
-	gt_auto(hash) struct gt_hash *keys = gt_hash_new(), *tests = gt_hash_new();
+	gt_auto(hash) struct gt_hash *keys = gt_hash_new();
 	gt_auto(hash) struct gt_hash *instructions = gt_hash_new();
 	uint32_t count = 0, kept, sites = gt_inject_site_count(run->inject, &kept);
 	struct site_reading reading = {
@@ -180,9 +193,9 @@ static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *
 						  : report->grouping,
 		.keys = keys,
 		.instructions = instructions,
-		.tests = tests,
 		.rows = rows,
 	};
+	int error;
 
 	reading.values =
 		gt_gpu_report_values(run, report->map, report->counters * sizeof(uint64_t), &count);
@@ -191,9 +204,12 @@ static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *
 	rows->items = calloc((size_t)reading.count + 1, sizeof(*rows->items));
 	rows->counters =
 		calloc((size_t)reading.count * report->counters + 1, sizeof(*rows->counters));
-	if (!keys || !tests || !instructions || !rows->items || !rows->counters)
+	if (!keys || !instructions || !rows->items || !rows->counters)
 		return -ENOMEM;
-	return reading.values ? add_sites(run, &reading) : 0;
+	error = reading.values ? add_sites(run, &reading) : 0;
+	if (!error && reading.values && reading.grouping == GT_SITES_BY_LOOP)
+		error = add_loop_ends(run, &reading);
+	return error;
 }
 
 /* ---- order ----------------------------------------------------------------------------- */

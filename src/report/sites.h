@@ -11,7 +11,7 @@
 enum gt_site_grouping {
 	GT_SITES_BY_INSTRUCTION,
 	GT_SITES_BY_LINE, /* and opcode; of the source, where it is known */
-	GT_SITES_BY_LOOP, /* branches back to the same label */
+	GT_SITES_BY_LOOP, /* branches back to the same label, and the ends of its loop */
 };
 
 struct gt_site_row {
@@ -27,8 +27,6 @@ struct gt_site_report {
 	uint64_t not_summed;            /* bit n: of equal sites, counter n is that of the first */
 	uint64_t maxima;                /* bit n: of equal sites, counter n is the highest */
 	enum gt_site_grouping grouping; /* unless run->by_line or run->by_instruction is set */
-	/* BY_LOOP: this counter is that of the loop's first branch, run/inject.h. */
-	uint32_t loop_counter;
 	/* Rows are sorted by this, the highest first. */
 	uint64_t (*weight)(const struct gt_site_row *row);
 	/* The cells of the columns; the last columns are those of GT_SITE_COLUMNS. */

@@ -195,13 +195,10 @@ struct gt_inject_site {
 	uint32_t kinds;   /* bit n: of gt_section_kind n */
 	uint32_t line;    /* of the PTX text */
 	const char *text; /* the PTX instruction, shortened; "": the start or end of the function */
-	/* At a branch back to the start of a loop: the PTX line of its label, or 0. */
-	uint32_t loop_line;
-	/*
-	 * The site of the first branch after that label, which each iteration of the loop executes;
-	 * UINT32_MAX: none, it is unconditional, or other branches lead to a label before it.
+	/* At a branch back to the start of a loop, and at its ends: the PTX line of its label, or
+	 * 0.
 	 */
-	uint32_t loop_test;
+	uint32_t loop_line;
 	/* The source line, then those of the calls that were inlined; none without line
 	 * information. */
 	const struct gt_inject_location *locations;

@@ -22,7 +22,7 @@
 #include "run/inject_sites.h"
 
 enum {
-	FORMAT = 1,
+	FORMAT = 2,
 	MAX_TEXT = 1 << 20, /* bytes of a name */
 	MAX_KERNELS = 1 << 20,
 	MAX_REJECTIONS = 1 << 20,
@@ -42,7 +42,7 @@ struct record_rejection {
 };
 
 struct record_site {
-	uint32_t kinds, line, loop_line, loop_test, location_count, is_kernel;
+	uint32_t kinds, line, loop_line, location_count, is_kernel;
 };
 
 struct record_location {
@@ -101,7 +101,6 @@ static void put_site(struct gt_strbuf *bytes, const struct gt_inject_site *site)
 		.kinds = site->kinds,
 		.line = site->line,
 		.loop_line = site->loop_line,
-		.loop_test = site->loop_test,
 		.location_count = site->location_count,
 		.is_kernel = site->is_kernel,
 	};
@@ -268,20 +267,15 @@ static int read_location(struct record_reader *reader, struct gt_inject_stored *
 
 static int read_site(struct record_reader *reader, struct gt_inject_stored *stored)
 {
-	const struct gt_inject_record *record = &stored->record;
 	struct gt_inject_site site = {0};
 	struct record_site fixed;
 	int error = 0;
 
 	read_bytes(reader, &fixed, sizeof(fixed));
-	reader->failed |= fixed.location_count > GT_PTX_MAX_INLINED ||
-			  (fixed.loop_test != UINT32_MAX &&
-			   (fixed.loop_test < record->first_site ||
-			    fixed.loop_test - record->first_site >= record->site_count));
+	reader->failed |= fixed.location_count > GT_PTX_MAX_INLINED;
 	site.kinds = fixed.kinds;
 	site.line = fixed.line;
 	site.loop_line = fixed.loop_line;
-	site.loop_test = fixed.loop_test;
 	site.is_kernel = fixed.is_kernel;
 	site.location_count = fixed.location_count;
 	site.function = read_text(reader, MAX_TEXT);

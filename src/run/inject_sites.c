@@ -7,13 +7,9 @@
 #include "base/vec.h"
 #include "ptx/source.h"
 
-enum {
-	MAX_LOOP_STEPS = 1 << 24, /* for one module */
-};
-
 struct kept_site {
 	const char *function, *text;
-	uint32_t kinds, line, loop_line, loop_test;
+	uint32_t kinds, line, loop_line;
 	uint32_t first_location, location_count;
 	bool is_kernel;
 };
@@ -72,8 +68,6 @@ struct added_module {
 	struct gt_inject_sites *sites;
 	struct gt_ptx_sources *sources;
 	const struct gt_ptx_function *function; /* of the last site */
-	const struct gt_patch_site *first;      /* of this function */
-	uint64_t steps;                         /* statements that were visited for loops */
 };
 
 static int keep_locations(struct added_module *added, const struct gt_ptx_loc *loc,
@@ -118,56 +112,14 @@ static void put_instruction(const struct gt_ptx_statement *statement, struct gt_
 
 /* ---- loops ------------------------------------------------------------------------------ */
 
-/* The first branch after a label, if each thread that passes the label gets there. */
-static const struct gt_ptx_statement *find_first_branch(struct added_module *added,
-							const struct gt_ptx_statement *label)
+/* The PTX line of the label of the loop whose branch back or end a site is; 0: it is neither. */
+static uint32_t find_loop_line(const struct gt_patch_site *site)
 {
-	const struct gt_ptx_statement *statement = gt_ptx_statement_next(label);
-
-	for (; statement && added->steps < MAX_LOOP_STEPS; added->steps++) {
-		if (statement->kind == GT_PTX_STATEMENT_LABEL && statement->label->is_used)
-			return NULL;
-		if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION &&
-		    statement->instruction.form->opcode == GT_PTX_OP_BRA)
-			return statement;
-		statement = gt_ptx_statement_next(statement);
-	}
-	return NULL;
-}
-
-/* The site of a conditional branch between the function's first site and `last`; or UINT32_MAX. */
-static uint32_t find_branch_site(const struct added_module *added, const struct gt_patch_site *last,
-				 const struct gt_ptx_statement *statement)
-{
-	const struct gt_patch_site *low = added->first, *high = last + 1;
-
-	while (low < high) {
-		const struct gt_patch_site *middle = low + (high - low) / 2;
-
-		if (middle->statement == statement)
-			return middle->kinds & 1u << GT_KIND_BRANCH ? middle->number : UINT32_MAX;
-		/* A site without a statement is the start of the function. */
-		if (!middle->statement || middle->statement->number < statement->number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
-}
-
-static void find_loop(struct added_module *added, const struct gt_patch_site *site,
-		      struct kept_site *kept)
-{
-	const struct gt_ptx_statement *label, *branch;
-
-	kept->loop_test = UINT32_MAX;
+	if (site->loop)
+		return site->loop->statement->position.line;
 	if (!(site->kinds & 1u << GT_KIND_LOOP))
-		return;
-	label = site->statement->instruction.operands[0].label->statement;
-	kept->loop_line = label->position.line;
-	branch = find_first_branch(added, label);
-	if (branch)
-		kept->loop_test = find_branch_site(added, site, branch);
+		return 0;
+	return site->statement->instruction.operands[0].label->statement->position.line;
 }
 
 /* ---- sites ------------------------------------------------------------------------------ */
@@ -189,10 +141,8 @@ static int keep_site(struct added_module *added, const struct gt_patch_site *sit
 		added->function = added->function->next;
 	if (!added->function)
 		return -ENOENT;
-	if (!added->first || added->first->function != site->function)
-		added->first = site;
 	put_instruction(site->statement, &text);
-	find_loop(added, site, &kept);
+	kept.loop_line = find_loop_line(site);
 	kept.is_kernel = added->function->is_entry;
 	kept.function = keep_text(sites, site->function);
 	kept.text = text.failed ? NULL : keep_text(sites, gt_strbuf_string(&text));
@@ -247,7 +197,6 @@ static int put_site(struct gt_inject_sites *sites, const struct gt_inject_site *
 		.kinds = site->kinds,
 		.line = site->line,
 		.loop_line = site->loop_line,
-		.loop_test = site->loop_test,
 		.first_location = (uint32_t)sites->locations.count,
 		.location_count = site->location_count,
 		.is_kernel = site->is_kernel,
@@ -281,7 +230,6 @@ bool gt_inject_sites_get(const struct gt_inject_sites *sites, uint32_t number,
 		.line = kept->line,
 		.text = kept->text,
 		.loop_line = kept->loop_line,
-		.loop_test = kept->loop_test,
 		.locations =
 			kept->location_count ? &sites->locations.items[kept->first_location] : NULL,
 		.location_count = kept->location_count,
