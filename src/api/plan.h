@@ -84,4 +84,5 @@ struct gt_plan {
 	__u8 effect_device; /* … 1 + the slot of the device's ordinal; 0: none */
 	struct gt_plan_copy copy[GT_PLAN_MAX_COPIES];
 	__u32 pending; /* the error code that means "not ready", and is no failure; 0: none */
+	__u32 sums;    /* the key of the function's sums, where calls are counted by function */
 };

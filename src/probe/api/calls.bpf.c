@@ -312,7 +312,7 @@ static __always_inline void sum_call(const struct call_frame *frame, const struc
 		return;
 	if (!is_wanted(call, plan))
 		COUNT(filtered);
-	else if (add_returned_call(call->function, call->duration, has_failed(call, plan)))
+	else if (add_returned_call(plan->sums, call->duration, has_failed(call, plan)))
 		COUNT(lost);
 }
 

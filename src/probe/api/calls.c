@@ -38,7 +38,8 @@ struct call_source {
 	struct bpf_link *thread_exit, *process_exec;
 	struct gt_attacher attacher;
 	struct gt_selection selection;
-	bool *emitted; /* per row: its `function` event was written */
+	bool *emitted;              /* per row: its `function` event was written */
+	gt_summed_functions summed; /* only if calls are counted by function */
 	struct gt_traced_files files;
 	size_t attached_files;  /* of files.found, in its order … */
 	size_t announced_files; /* … and those whose names were emitted */
@@ -64,6 +65,7 @@ static void calls_close(void *opaque)
 	calls_bpf__destroy(state->skeleton);
 	gt_traced_files_free(&state->files);
 	gt_selection_free(&state->selection);
+	gt_vec_free(&state->summed);
 	free(state->emitted);
 	free(state);
 }
@@ -86,15 +88,36 @@ static int choose_attach_method(struct call_source *state, struct gt_diag *diag)
 	return 0;
 }
 
+/* The functions whose calls can be counted: not those that only hide the calls inside them. */
+static int find_summed(struct call_source *state)
+{
+	for (unsigned row = 0; row < gt_api_count(); row++) {
+		uint64_t flags = 0;
+		int error;
+
+		if (!gt_selection_flags(&state->selection, row, &flags) ||
+		    flags & GT_COOKIE_BOUNDARY)
+			continue;
+		error = gt_vec_push(&state->summed, row);
+		if (error)
+			return error;
+	}
+	gt_call_sums_prepare(state->skeleton->maps.sums, state->summed.count);
+	return 0;
+}
+
 static int fill_plans(struct call_source *state)
 {
 	int map = bpf_map__fd(state->skeleton->maps.plans);
+	uint32_t summed = 0;
 
 	for (unsigned row = 0; row < gt_api_count(); row++) {
 		struct gt_plan plan = {0};
 		int error;
 
 		gt_api_plan(gt_api_function(row), &plan);
+		if (summed < state->summed.count && state->summed.items[summed] == row)
+			plan.sums = summed++;
 		error = bpf_map_update_elem(map, &row, &plan, BPF_ANY);
 		if (error)
 			return error;
@@ -147,11 +170,11 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
 	if (!error && settings.unwind)
 		error = reuse_unwind_maps(state, host->unwind_maps);
+	if (!error && options->sums)
+		error = find_summed(state);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
-	if (options->sums)
-		bpf_map__set_max_entries(state->skeleton->maps.sums, gt_api_count());
 	state->attacher.entry = state->skeleton->progs.call_entry;
 	state->attacher.at_return = state->skeleton->progs.call_return;
 	if (state->attacher.multi) {
@@ -492,7 +515,8 @@ static void calls_collect(void *opaque)
 	struct call_source *state = opaque;
 
 	if (state->host->options->sums)
-		gt_call_sums_emit(bpf_map__fd(state->skeleton->maps.sums), state->host->events);
+		gt_call_sums_emit(bpf_map__fd(state->skeleton->maps.sums), &state->summed,
+				  state->host->events);
 }
 
 static void calls_count(void *opaque, struct gt_counts *counts)

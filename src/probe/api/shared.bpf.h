@@ -39,7 +39,10 @@ struct {
 	__type(value, struct gt_call_counts);
 } counts SEC(".maps");
 
-/* Of the functions that were called; user space sets the size. Only with settings.sums. */
+/*
+ * Of the functions that are counted, by gt_plan.sums. Only with settings.sums; user space then sets
+ * the size, and makes it an array, which is faster, unless that takes too much memory.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

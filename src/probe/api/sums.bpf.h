@@ -12,22 +12,22 @@
 
 static const struct gt_call_sums no_calls;
 
-/* The sums of a function on this CPU; NULL: out of memory. */
-static __always_inline struct gt_call_sums *sums_of(__u32 function)
+/* The sums with a key (gt_plan.sums) on this CPU; NULL: out of memory. */
+static __always_inline struct gt_call_sums *sums_of(__u32 key)
 {
-	struct gt_call_sums *found = bpf_map_lookup_elem(&sums, &function);
+	struct gt_call_sums *found = bpf_map_lookup_elem(&sums, &key);
 
 	if (found)
 		return found;
-	bpf_map_update_elem(&sums, &function, &no_calls, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&sums, &function);
+	bpf_map_update_elem(&sums, &key, &no_calls, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&sums, &key);
 }
 
 /* Another thread may run this program on the same CPU in between: everything is added atomically.
  */
-static __always_inline long add_returned_call(__u32 function, __u64 duration, bool failed)
+static __always_inline long add_returned_call(__u32 key, __u64 duration, bool failed)
 {
-	struct gt_call_sums *calls = sums_of(function);
+	struct gt_call_sums *calls = sums_of(key);
 	__u32 bucket = gt_duration_bucket(duration);
 	__u64 longest;
 
@@ -51,7 +51,8 @@ static __always_inline long add_returned_call(__u32 function, __u64 duration, bo
 
 static __always_inline void add_unfinished_call(__u32 function)
 {
-	struct gt_call_sums *calls = sums_of(function);
+	struct gt_plan *plan = bpf_map_lookup_elem(&plans, &function);
+	struct gt_call_sums *calls = plan ? sums_of(plan->sums) : NULL;
 
 	if (calls)
 		__sync_fetch_and_add(&calls->unfinished, 1);

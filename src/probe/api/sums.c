@@ -12,8 +12,21 @@
 #include "event/kinds.h"
 #include "probe/api/calls.h"
 
+#define MAX_ARRAY_BYTES (32u << 20)
+
 /* One function's sums over all CPUs. */
-typedef void (*sums_visitor)(void *context, uint32_t function, const struct gt_call_sums *sums);
+typedef void (*sums_visitor)(void *context, uint32_t key, const struct gt_call_sums *sums);
+
+void gt_call_sums_prepare(struct bpf_map *map, size_t functions)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	bpf_map__set_max_entries(map, functions ? (uint32_t)functions : 1);
+	if (cpus <= 0 || functions > MAX_ARRAY_BYTES / sizeof(struct gt_call_sums) / (size_t)cpus)
+		return;
+	bpf_map__set_type(map, BPF_MAP_TYPE_PERCPU_ARRAY);
+	bpf_map__set_map_flags(map, 0);
+}
 
 static struct gt_call_sums add_cpus(const struct gt_call_sums *per_cpu, int cpus)
 {
@@ -35,52 +48,62 @@ static int visit_sums(int map_fd, sums_visitor visit, void *context)
 {
 	int cpus = libbpf_num_possible_cpus();
 	gt_autofree struct gt_call_sums *per_cpu = NULL;
-	uint32_t function, *previous = NULL;
+	uint32_t key, *previous = NULL;
 
 	if (cpus > 0)
 		per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
 	if (!per_cpu)
 		return -ENOMEM;
 	/* Rows are only added: a traversal misses none that was there before it. */
-	while (!bpf_map_get_next_key(map_fd, previous, &function)) {
-		previous = &function;
-		if (!bpf_map_lookup_elem(map_fd, &function, per_cpu)) {
+	while (!bpf_map_get_next_key(map_fd, previous, &key)) {
+		previous = &key;
+		if (!bpf_map_lookup_elem(map_fd, &key, per_cpu)) {
 			struct gt_call_sums total = add_cpus(per_cpu, cpus);
 
-			visit(context, function, &total);
+			visit(context, key, &total);
 		}
 	}
 	return 0;
 }
 
-static void emit_sums(void *context, uint32_t function, const struct gt_call_sums *sums)
+struct emission {
+	const gt_summed_functions *functions;
+	struct gt_event_queue *events;
+};
+
+static void emit_sums(void *context, uint32_t key, const struct gt_call_sums *sums)
 {
-	struct gt_event_queue *events = context;
+	const struct emission *emission = context;
 	size_t buckets = GT_DURATION_BUCKETS;
 	struct gt_event_sums *event;
 
 	while (buckets && !sums->durations[buckets - 1])
 		buckets--;
+	if ((!buckets && !sums->unfinished) || key >= emission->functions->count)
+		return;
 	event = (void *)gt_event_new(GT_EVENT_sums, (const char *)sums->durations,
 				     buckets * sizeof(*sums->durations));
 	if (event) {
 		event->head.time = gt_clock_monotonic();
-		event->function = function;
+		event->function = emission->functions->items[key];
 		event->errors = sums->errors;
 		event->unfinished = sums->unfinished;
 		event->total = sums->total;
 		event->longest = sums->longest;
 	}
-	gt_event_queue_push(events, event ? &event->head : NULL);
+	gt_event_queue_push(emission->events, event ? &event->head : NULL);
 }
 
-void gt_call_sums_emit(int map_fd, struct gt_event_queue *events)
+void gt_call_sums_emit(int map_fd, const gt_summed_functions *functions,
+		       struct gt_event_queue *events)
 {
-	if (visit_sums(map_fd, emit_sums, events))
+	struct emission emission = {functions, events};
+
+	if (visit_sums(map_fd, emit_sums, &emission))
 		gt_event_queue_push(events, NULL);
 }
 
-static void count_durations(void *context, uint32_t function, const struct gt_call_sums *sums)
+static void count_durations(void *context, uint32_t key, const struct gt_call_sums *sums)
 {
 	uint64_t *calls = context;
 

@@ -4,12 +4,25 @@
 
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "event/queue.h"
 
+struct bpf_map;
+
+/* The functions that are counted: rows of the API tables by their keys (gt_plan.sums). */
+typedef GT_VEC(uint32_t) gt_summed_functions;
+
 /*
- * Emit a `sums` event with the totals so far for each function that was called. `map_fd` is the map
- * `sums` of calls.bpf.c. An event for which memory is missing is counted by the queue.
+ * Make the map `sums` of calls.bpf.c large enough for so many functions; before it is loaded. It
+ * becomes an array if that takes no more than 32 MiB on all CPUs, else it has the functions that
+ * are called.
  */
-void gt_call_sums_emit(int map_fd, struct gt_event_queue *events);
+void gt_call_sums_prepare(struct bpf_map *map, size_t functions);
+/*
+ * Emit a `sums` event with the totals so far for each function that was called. `map_fd` is that
+ * map. An event for which memory is missing is counted by the queue.
+ */
+void gt_call_sums_emit(int map_fd, const gt_summed_functions *functions,
+		       struct gt_event_queue *events);
 /* Return the number of calls that returned and were counted so far. */
 uint64_t gt_call_sums_complete(int map_fd);
