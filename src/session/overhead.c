@@ -9,7 +9,7 @@
 
 #define FIRST_WINDOW_NS 100000000ull
 #define WINDOW_NS 40000000ull
-#define PAUSE_NS 360000000ull
+#define PAUSE_NS 960000000ull
 
 /* Of all sources. */
 static struct gt_probe_cost cost_of_sources(const gt_opened_list *sources)
