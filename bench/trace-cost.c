@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cost of tracing a call of the stand-in runtime, which does nothing: untraced, with an empty
- * pair of probes, with gputap counting it (`trace -c`), recording it (every event kept or counted),
- * and also writing the entry events of live text. The ratios are to the empty pair.
+ * pair of probes, with one that takes the time stamps of a duration alone ("timed_pair", the least
+ * for a tracer that measures durations in such programs), with gputap counting it (`trace -c`),
+ * recording it (every event kept or counted), and also writing the entry events of live text. The
+ * ratios are to the empty pair.
  *
  * "agent": this program again, started by gputap with `--via agent`, which records the same calls
  * in the process. Its time is held against the empty pair, too.
@@ -99,7 +101,8 @@ static void ignore_rejected(void *context, const struct gt_site *site, int error
 {
 }
 
-static double with_empty_pair(const char *path, uint64_t offset, long calls)
+/* With a pair of programs of empty.bpf.c: empty ones, or the time stamps of a duration alone. */
+static double with_pair(bool is_timed, const char *path, uint64_t offset, long calls)
 {
 	struct gt_site site = {.name = "cudaSetDevice", .offset = offset};
 	const struct gt_attach_request request = {
@@ -110,19 +113,20 @@ static double with_empty_pair(const char *path, uint64_t offset, long calls)
 	};
 	struct gt_attachment *attachment = NULL;
 	struct empty_bpf *skeleton = empty_bpf__open();
-	struct gt_attacher attacher = {.multi = !gt_multi_link_check()};
+	bool multi = !gt_multi_link_check(GT_MULTI_ENTRY);
+	struct gt_attacher attacher = {.method = multi ? GT_ATTACH_MULTI : GT_ATTACH_PERF};
 	double ns = -1;
 
 	if (!skeleton)
 		return -1;
-	attacher.entry = skeleton->progs.empty_entry;
-	attacher.at_return = skeleton->progs.empty_return;
+	attacher.entry = is_timed ? skeleton->progs.timed_entry : skeleton->progs.empty_entry;
+	attacher.at_return = is_timed ? skeleton->progs.timed_return : skeleton->progs.empty_return;
 	/* For perf events; the empty programs do not look into it. */
 	attacher.sites =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "sites", sizeof(__u32), sizeof(__u64), 1, NULL);
-	if (attacher.multi) {
-		gt_multi_link_prepare(attacher.entry);
-		gt_multi_link_prepare(attacher.at_return);
+	if (multi) {
+		gt_multi_link_prepare(attacher.entry, GT_MULTI_ENTRY);
+		gt_multi_link_prepare(attacher.at_return, GT_MULTI_RETURN);
 	}
 	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL)) {
 		ns_per_call(call_plain, calls / 10);
@@ -286,7 +290,7 @@ static const struct {
 int main(int count, char **arguments)
 {
 	long calls = count > 1 && !strcmp(arguments[1], "--quick") ? 100000 : 300000;
-	double empty, untraced;
+	double empty, timed, untraced;
 	gt_autofree char *path = NULL;
 	uint64_t offset, lost = 0;
 
@@ -299,11 +303,13 @@ int main(int count, char **arguments)
 		return 0;
 	}
 	untraced = ns_per_call(call_plain, calls);
-	empty = with_empty_pair(path, offset, calls);
-	if (empty <= 0)
+	empty = with_pair(false, path, offset, calls);
+	timed = with_pair(true, path, offset, calls);
+	if (empty <= 0 || timed <= 0)
 		return 1;
 	printf("trace.untraced %.2f ns a call\n", untraced);
 	printf("trace.empty_pair %.1f ns a call\n", empty);
+	printf("trace.timed_pair/empty_pair %.3f x\n", timed / empty);
 	for (size_t i = 0; i < gt_countof(cases); i++) {
 		double ns =
 			cases[i].output[0]

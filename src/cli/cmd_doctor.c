@@ -113,10 +113,14 @@ static enum doctor_verdict examine_privileges(struct gt_strbuf *text)
 
 static enum doctor_verdict examine_multi(struct gt_strbuf *text)
 {
-	int error = gt_multi_link_check();
+	int error = gt_multi_link_check(GT_MULTI_ENTRY);
 
 	if (!error) {
-		gt_strbuf_puts(text, "many functions are attached by one call");
+		gt_strbuf_printf(
+			text, "many functions are attached by one call%s",
+			gt_multi_link_check(GT_MULTI_SESSION)
+				? "; returns take another one (sessions require Linux 6.13)"
+				: ", entries and returns together (sessions)");
 		return FINE;
 	}
 	if (error == -EPERM || error == -EACCES) {

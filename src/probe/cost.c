@@ -111,10 +111,11 @@ static int link_program(const struct bpf_program *program, bool multi, uint64_t 
 			bool is_return)
 {
 	static const char self[] = "/proc/self/exe";
+	const enum gt_multi_link kind = is_return ? GT_MULTI_RETURN : GT_MULTI_ENTRY;
 	const uint64_t cookie = 0;
 	int fd = bpf_program__fd(program);
 
-	return multi ? gt_multi_link_functions(fd, self, &offset, &cookie, 1, is_return)
+	return multi ? gt_multi_link_functions(fd, self, &offset, &cookie, 1, kind)
 		     : gt_perf_link_function(fd, self, offset, cookie, is_return);
 }
 
@@ -136,8 +137,8 @@ static struct trap_bpf *load_programs(bool multi)
 	if (!skeleton)
 		return NULL;
 	if (multi) {
-		gt_multi_link_prepare(skeleton->progs.at_entry);
-		gt_multi_link_prepare(skeleton->progs.at_return);
+		gt_multi_link_prepare(skeleton->progs.at_entry, GT_MULTI_ENTRY);
+		gt_multi_link_prepare(skeleton->progs.at_return, GT_MULTI_RETURN);
 	}
 	if (!trap_bpf__load(skeleton))
 		return skeleton;
@@ -148,7 +149,7 @@ static struct trap_bpf *load_programs(bool multi)
 static uint64_t measure_price(void)
 {
 	struct probed_place place = {.address = (uint64_t)(uintptr_t)call_probed};
-	bool multi = !gt_multi_link_check();
+	bool multi = !gt_multi_link_check(GT_MULTI_ENTRY);
 	struct trap_bpf *skeleton;
 	uint64_t price = 0;
 

@@ -13,10 +13,8 @@ const char *const gt_python_choices[] = {
 };
 
 const char *const gt_attach_methods[] = {
-	[GT_ATTACH_AUTO] = "auto",
-	[GT_ATTACH_MULTI] = "multi",
-	[GT_ATTACH_PERF] = "perf",
-	[GT_ATTACH_PERF + 1] = NULL,
+	[GT_ATTACH_AUTO] = "auto", [GT_ATTACH_SESSION] = "session", [GT_ATTACH_MULTI] = "multi",
+	[GT_ATTACH_PERF] = "perf", [GT_ATTACH_PERF + 1] = NULL,
 };
 
 const char *const gt_via_methods[] = {

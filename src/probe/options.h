@@ -95,7 +95,8 @@
 	       "limit what probes cost to this part of the time of a CPU, such as 2%: calls are traced " \
 	       "a part of the time, other sources dropped (docs/cost.md)") \
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
-	       "attach method: auto, multi (uprobe_multi) or perf") \
+	       "attach method: session (uprobe sessions), multi (uprobe_multi links), perf (perf events), " \
+	       "or auto: the first one that the kernel has (default: auto)") \
 	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
 	       "bytes of memory for events that wait to be written (default: 256M)") \
 	OPTION(command, CHOICE, late, 0, "late-libs", "METHOD", gt_late_methods, LIVE, \
@@ -160,8 +161,9 @@ enum gt_via_method {
 /* --attach */
 enum gt_attach_method {
 	GT_ATTACH_AUTO,
-	GT_ATTACH_MULTI, /* one uprobe_multi link per library */
-	GT_ATTACH_PERF,  /* perf events */
+	GT_ATTACH_SESSION, /* one uprobe session link per library */
+	GT_ATTACH_MULTI,   /* two uprobe_multi links per library: entries and returns */
+	GT_ATTACH_PERF,    /* perf events */
 };
 
 /* --late-libs */

@@ -264,10 +264,10 @@ int gt_host_programs_load_for_command(struct gt_host_programs *programs, struct 
 	struct bpf_program *program;
 
 	/* A program calls only programs that are prepared as it is. */
-	programs->multi = !gt_multi_link_check();
+	programs->multi = !gt_multi_link_check(GT_MULTI_ENTRY);
 	bpf_object__for_each_program (program, programs->source)
 		if (programs->multi && gt_host_is_wanted(program) && is_of_uprobes(program))
-			gt_multi_link_prepare(program);
+			gt_multi_link_prepare(program, GT_MULTI_ENTRY);
 	return gt_host_programs_load(programs, diag);
 }
 

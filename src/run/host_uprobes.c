@@ -119,6 +119,7 @@ static int create_link(const struct gt_host_uprobes *uprobes, const char *path,
 {
 	int program = bpf_program__fd(uprobes->skeleton->progs.dispatch);
 	bool is_return = functions->uprobe->section.is_return;
+	const enum gt_multi_link kind = is_return ? GT_MULTI_RETURN : GT_MULTI_ENTRY;
 	gt_autofree uint64_t *offsets = calloc(count, 2 * sizeof(*offsets));
 	uint64_t *cookies = offsets ? offsets + count : NULL;
 
@@ -129,7 +130,7 @@ static int create_link(const struct gt_host_uprobes *uprobes, const char *path,
 		cookies[i] = (uint64_t)(functions[i].uprobe - uprobes->items);
 	}
 	return uprobes->multi
-		       ? gt_multi_link_functions(program, path, offsets, cookies, count, is_return)
+		       ? gt_multi_link_functions(program, path, offsets, cookies, count, kind)
 		       : gt_perf_link_function(program, path, *offsets, *cookies, is_return);
 }
 
@@ -466,7 +467,7 @@ static int load_skeleton(struct gt_host_uprobes *uprobes, size_t count, struct g
 	if (!uprobes->skeleton)
 		return gt_load_failed(-errno, "linux", diag);
 	if (uprobes->multi)
-		gt_multi_link_prepare(uprobes->skeleton->progs.dispatch);
+		gt_multi_link_prepare(uprobes->skeleton->progs.dispatch, GT_MULTI_ENTRY);
 	error = bpf_map__set_max_entries(uprobes->skeleton->maps.programs, (uint32_t)count);
 	if (!error)
 		error = uprobes_bpf__load(uprobes->skeleton);

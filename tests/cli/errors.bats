@@ -108,11 +108,36 @@ setup() {
 	[ ! -e ran ]
 }
 
-@test "perf events are slower and see the same" {
-	trace -c --attach perf -- "$calls" 20
-	expect_error_line '^ *20 +0 .*cudaGetDevice$'
-	trace -v --attach perf -f 'cudaGetDevice' -- true
-	expect_error_line '^gputap: attached [0-9]+ of [0-9]+ in [0-9.]+ ms by perf events$'
+# The attach methods of this kernel, by the names that -v prints.
+attach_methods() {
+	local method name
+	while read -r method name; do
+		trace -v --attach "$method" -f cudaGetDevice -- true
+		[[ $stderr != *"this kernel has no $name"* ]] || continue
+		expect_error_line "^gputap: attached ([0-9]+) of \\1 in [0-9.]+ ms by $name\$"
+		methods+=("$method")
+	done <<-'END'
+		session uprobe sessions
+		multi uprobe_multi links
+		perf perf events
+	END
+}
+
+@test "every attach method sees the same calls" {
+	local methods=() program expected
+	attach_methods
+	for program in "$calls 20" "$calls --threads 3 9" "$callback nested 3" "$callback longjmp 4" \
+		"$callback exit 5" "$callback thread 3" "$callback exec 4"; do
+		expected=
+		for method in "${methods[@]}"; do
+			# shellcheck disable=SC2086 # words
+			trace -c --attach "$method" -- $program
+			seen=$(awk '/ cuda[A-Z]/ {sub(".*s  cuda", $1 " " $2 " cuda"); print} / complete, / {print}' <<<"$stderr")
+			[[ $seen == *cuda* ]] || fail "$program by $method: $stderr"
+			: "${expected:=$seen}"
+			[ "$seen" = "$expected" ] || fail "$program by $method: $seen, expected $expected"
+		done
+	done
 }
 
 @test "what is no capture is not written into a file that is named as one" {

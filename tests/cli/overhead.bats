@@ -32,6 +32,20 @@ overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ ru
 	jq -e '.losses | .made >= 1000 and (.incomplete | not)' stat.json
 }
 
+# The traps of a program whose runtime calls have driver calls inside them, by an attach method.
+traps_by() {
+	gputap stat --gpu soft --attach "$1" --max-overhead 1000000% --json -o stat.json -- \
+		"$build/examples/vectoradd"
+	jq .overhead.traps stat.json
+}
+
+@test "by sessions, the return of a driver call inside a runtime call takes no trap" {
+	need_file "$build/examples/vectoradd" "example (no clang that makes PTX)"
+	gputap trace --gpu soft --attach session -- true
+	[[ $stderr != *"no uprobe sessions"* ]] || skip "this kernel has no uprobe sessions"
+	[ "$(traps_by session)" -lt "$(traps_by multi)" ]
+}
+
 @test "a capture has the overhead of its recording, and merge the sum" {
 	gputap trace --gpu soft --max-overhead 1000000% -o calls.gtap -- "$calls" 1000
 	gputap kernels --from calls.gtap

@@ -65,7 +65,7 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 
 @test "-v prints the processes, and how many functions were attached" {
 	trace -v -- "$calls" 1
-	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe_multi|perf events)$'
+	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe sessions|uprobe_multi links|perf events)$'
 	expect_error_line '^[0-9:.]+ calls            [0-9]+ +process                           parent=[0-9]+ uid=[0-9]+$'
 	expect_error_line '^[0-9:.]+ calls            [0-9]+ +process                           ended with status 0$'
 }
@@ -77,7 +77,7 @@ callback         PID cudaLaunchKernel         [EXIT]   returned=Success (TIME)" 
 	[[ $stderr =~ attached\ ([0-9]+)\ of\ ([0-9]+)\ in\ ([0-9]+) ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
-	[[ $stderr == *"by uprobe_multi"* ]] || skip "this kernel has no uprobe_multi"
+	[[ $stderr == *"by uprobe"* ]] || skip "this kernel has no uprobe_multi"
 	[ "${BASH_REMATCH[3]}" -le 500 ]
 }
 

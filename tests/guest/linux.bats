@@ -49,7 +49,7 @@ defined_probes() {
 
 @test "all functions are attached, and no probe stays when the trace has ended" {
 	gputap trace -v -f '*' -- true
-	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe_multi|perf events)$'
+	expect_error_line '^gputap: attached ([0-9]+) of \1 in [0-9.]+ ms by (uprobe sessions|uprobe_multi links|perf events)$'
 	[[ $stderr =~ attached\ ([0-9]+)\ of ]]
 	[ "${BASH_REMATCH[1]}" -gt 500 ]
 	[ -z "$(defined_probes)" ]

@@ -27,7 +27,7 @@ struct probe {
 	bool failed;
 };
 
-/* One half of the work: entry or return programs. */
+/* One half of the work: entry or return programs. Sessions have entries alone. */
 struct half {
 	struct gt_attacher *attacher;
 	struct gt_attachment *made;
@@ -70,9 +70,13 @@ static int create_event_link(struct half *half, size_t from, size_t count)
 
 static int create_link(struct half *half, size_t from, size_t count)
 {
-	if (half->attacher->multi)
+	enum gt_multi_link kind = half->attacher->method == GT_ATTACH_SESSION ? GT_MULTI_SESSION
+				  : half->is_return                           ? GT_MULTI_RETURN
+									      : GT_MULTI_ENTRY;
+
+	if (half->attacher->method != GT_ATTACH_PERF)
 		return gt_multi_link_functions(program_of(half), half->path, half->offsets + from,
-					       half->cookies + from, count, half->is_return);
+					       half->cookies + from, count, kind);
 	if (count > 1)
 		return create_event_link(half, from, count);
 	return gt_perf_link_function(program_of(half), half->path, half->offsets[from],
@@ -155,7 +159,7 @@ static int make_groups(struct half *half)
 static int attach_half(struct half *half)
 {
 	size_t end;
-	int error = half->attacher->multi ? 0 : make_groups(half);
+	int error = half->attacher->method == GT_ATTACH_PERF ? make_groups(half) : 0;
 
 	for (size_t i = 0; i < half->count; i++) {
 		half->offsets[i] = half->probes[i].site->offset;
@@ -173,16 +177,18 @@ static int attach_half(struct half *half)
 /* Returns first: no call may begin whose return would be missed. */
 static int attach_both(struct half *half)
 {
-	int error;
+	int error = 0;
 
-	if (!half->attacher->multi) {
+	if (half->attacher->method == GT_ATTACH_PERF) {
 		gt_perf_link_allow_many();
 		if (!half->attacher->events)
 			gt_trace_events_sweep();
 	}
-	half->is_return = true;
-	error = attach_half(half);
-	half->is_return = false;
+	if (half->attacher->method != GT_ATTACH_SESSION) {
+		half->is_return = true;
+		error = attach_half(half);
+		half->is_return = false;
+	}
 	return error ? error : attach_half(half);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Attaches an entry and a return program to functions of one file, by one of two methods:
- * uprobe_multi (Linux 6.6: one link for all of them), or perf events. The kernel needs some 40 ms
- * to detach one of those, so one event has probes on many functions if tracefs can be used
- * (GT_COOKIE_GROUP in calls.h); otherwise there is one per function.
+ * Attaches programs to the entries and returns of functions of one file, by one of three methods:
+ * uprobe sessions (Linux 6.13: one link for all of them), uprobe_multi (Linux 6.6: one for the
+ * entries and one for the returns), or perf events. The kernel needs some 40 ms to detach one of
+ * those, so one event has probes on many functions if tracefs can be used (GT_COOKIE_GROUP in
+ * calls.h); otherwise there is one per function.
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "base/clean.h"
 #include "base/diag.h"
+#include "probe/options.h"
 
 struct bpf_program;
 
@@ -24,11 +26,11 @@ struct gt_site {
 
 /* Programs and method, the same for all files of a session. */
 struct gt_attacher {
-	bool multi;
-	struct bpf_program *entry, *at_return;
-	int sites;       /* the map: GT_SITE_KEY -> cookie */
-	unsigned groups; /* created so far */
-	unsigned events; /* of tracefs, created so far */
+	enum gt_attach_method method;          /* not GT_ATTACH_AUTO */
+	struct bpf_program *entry, *at_return; /* the same one with GT_ATTACH_SESSION */
+	int sites;                             /* the map: GT_SITE_KEY -> cookie */
+	unsigned groups;                       /* created so far */
+	unsigned events;                       /* of tracefs, created so far */
 };
 
 struct gt_attachment;

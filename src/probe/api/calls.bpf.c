@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of API functions: one program for all entries, one for all returns. They are generic: the
- * attach cookie has the number of a row of `plans`, which describes what to copy.
+ * Calls of API functions: one program for all entries, one for all returns, or one for both where
+ * the kernel has uprobe sessions. They are generic: the attach cookie has the number of a row of
+ * `plans`, which describes what to copy.
  *
  * The record of a call is built in the thread's task storage from entry to return, and copied to
  * the ring once.
@@ -171,8 +172,8 @@ static __always_inline bool is_own_call(__u64 address)
 	return (bytes & GT_OWN_CALL_MASK) == GT_OWN_CALL_BYTES;
 }
 
-SEC("uprobe")
-int call_entry(struct pt_regs *regs)
+/* A call begins. Returns whether its return is to be seen. */
+static __always_inline bool enter_call(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cookie = cookie_at_entry(regs), stack = STACK_POINTER(regs), now;
@@ -180,22 +181,21 @@ int call_entry(struct pt_regs *regs)
 	struct thread_calls *thread;
 	struct gt_plan *plan;
 
-	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
 	if (phase != GT_PHASE_TRACING)
-		return 0;
+		return false;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		COUNT(made);
 		COUNT(lost);
-		return 0;
+		return false;
 	}
 	if (!thread->known)
 		initialise_thread(thread, task);
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!thread->traced || !plan)
-		return 0;
+		return false;
 	if (settings.has_agent && is_own_call(return_address(regs)))
-		return 0;
+		return false;
 	if (cookie >> 48 & GT_COOKIE_RUNTIME && !runtime_called)
 		runtime_called = 1;
 	now = bpf_ktime_get_ns();
@@ -205,14 +205,14 @@ int call_entry(struct pt_regs *regs)
 
 		if (is_jump(task, regs) && jumping->implicit != GT_COOKIE_BOUNDARY) {
 			jumping->jumps++;
-			return 0;
+			return false;
 		}
 		/* A function that is not traced may jump to one that is. */
 		abandon_call(thread, now);
 	}
 	if (cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)) {
 		if (!plan->effect && !(cookie >> 48 & GT_COOKIE_IMPLICIT))
-			return 0;
+			return false;
 		cookie |= (__u64)GT_COOKIE_IMPLICIT << 48;
 		cookie &= ~((__u64)GT_COOKIE_WATCHED << 48);
 	}
@@ -224,10 +224,10 @@ int call_entry(struct pt_regs *regs)
 		thread->too_deep++;
 		if (!(cookie >> 48 & UNCOUNTED))
 			COUNT(lost);
-		return 0;
+		return true;
 	}
 	begin_call(thread, plan, regs, cookie, now);
-	return 0;
+	return true;
 }
 
 static __noinline void apply_effect(struct thread_calls *thread, struct call_frame *frame,
@@ -326,8 +326,7 @@ static __always_inline void begin_failed_call(struct thread_calls *thread, struc
 		put_callers(thread, frame, regs);
 }
 
-SEC("uretprobe")
-int call_return(struct pt_regs *regs)
+static __always_inline void leave_call(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 stack = STACK_POINTER(regs) - STACK_ARGUMENTS, now;
@@ -337,12 +336,11 @@ int call_return(struct pt_regs *regs)
 	struct gt_plan *plan;
 	struct call_frame *frame;
 
-	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
 	if (!thread || !thread->traced || phase == GT_PHASE_ATTACHING)
-		return 0;
+		return;
 	if (thread->too_deep) {
 		thread->too_deep--;
-		return 0;
+		return;
 	}
 	now = bpf_ktime_get_ns();
 	abandon_below(thread, stack, now);
@@ -352,34 +350,34 @@ int call_return(struct pt_regs *regs)
 		    !is_own_call(PROGRAM_COUNTER(regs)) &&
 		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
-		return 0;
+		return;
 	}
 	/* The second of two functions: the first one jumped to it. */
 	if (cookie >> 48 & GT_COOKIE_GROUP && frame->jumps) {
 		frame->jumps--;
-		return 0;
+		return;
 	}
 	if (cookie >> 48 & GT_COOKIE_GROUP)
 		function = frame->call.function;
 	plan = bpf_map_lookup_elem(&plans, &function);
 	if (!plan || frame->call.function != function)
-		return 0;
+		return;
 	frame->call.duration = now - frame->call.head.time;
 	frame->call.result = RESULT(regs);
 	if (plan->result == GT_RESULT_POINTER && !frame->call.result)
 		frame->call.result = error_code(frame, plan);
 	if (frame->implicit == GT_COOKIE_BOUNDARY) {
 		thread->depth--;
-		return 0;
+		return;
 	}
 	if (frame->implicit & GT_COOKIE_WATCHED && has_failed(&frame->call, plan))
 		begin_failed_call(thread, frame, regs);
 	thread->depth--;
 	if (frame->implicit == GT_COOKIE_WATCHED)
-		return 0;
+		return;
 	if (settings.sums) {
 		sum_call(frame, plan);
-		return 0;
+		return;
 	}
 	frame->call.head.kind = frame->implicit ? GT_EVENT_implicit : GT_EVENT_call;
 	frame->call.head.time = now;
@@ -390,7 +388,7 @@ int call_return(struct pt_regs *regs)
 		apply_effect(thread, frame, plan);
 	if (!frame->implicit && !is_wanted(&frame->call, plan)) {
 		COUNT(filtered);
-		return 0;
+		return;
 	}
 	if (plan->result == GT_RESULT_POINTER ? !has_failed(&frame->call, plan)
 					      : !plan->result || !(__u32)frame->call.result)
@@ -398,11 +396,37 @@ int call_return(struct pt_regs *regs)
 	if (frame->urgent)
 		put_missing_strings(frame, plan);
 	if ((frame->implicit && plan->effect) || !put_call(frame))
-		return 0;
+		return;
 	if (frame->implicit)
 		COUNT(others_lost);
 	else
 		COUNT(lost);
+}
+
+SEC("uprobe")
+int call_entry(struct pt_regs *regs)
+{
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
+	enter_call(regs);
+	return 0;
+}
+
+SEC("uretprobe")
+int call_return(struct pt_regs *regs)
+{
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
+	leave_call(regs);
+	return 0;
+}
+
+/* Both: at a return, the thread is where the function returns to. 1: the return is not wanted. */
+SEC("uprobe")
+int call_session(struct pt_regs *regs)
+{
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
+	if (PROGRAM_COUNTER(regs) == bpf_get_func_ip(regs))
+		return !enter_call(regs);
+	leave_call(regs);
 	return 0;
 }
 

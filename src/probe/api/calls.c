@@ -71,21 +71,68 @@ static void calls_close(void *opaque)
 }
 GT_DEFINE_AUTO(call_source, struct call_source, calls_close)
 
+/* Methods by links, the preferred one first. */
+static const struct link_method {
+	enum gt_attach_method method;
+	enum gt_multi_link kind;
+	const char *name, *version;
+} link_methods[] = {
+	{GT_ATTACH_SESSION, GT_MULTI_SESSION, "uprobe sessions", "6.13"},
+	{GT_ATTACH_MULTI, GT_MULTI_ENTRY, "uprobe_multi links", "6.6"},
+};
+
 static int choose_attach_method(struct call_source *state, struct gt_diag *diag)
 {
-	int error = 0;
+	enum gt_attach_method wanted = state->host->options->attach;
 
-	if (state->host->options->attach != GT_ATTACH_PERF)
-		error = gt_multi_link_check();
-	state->attacher.multi = state->host->options->attach != GT_ATTACH_PERF && !error;
-	if (error == -EPERM || error == -EACCES)
-		return gt_load_failed(error, "cuda", diag);
-	if (error && state->host->options->attach == GT_ATTACH_MULTI)
-		return gt_diag(diag, error, "cuda", NULL,
-			       "this kernel has no uprobe_multi links (%s): they require Linux "
-			       "6.6; use --attach perf",
-			       strerror(-error));
+	for (size_t i = 0; i < gt_countof(link_methods); i++) {
+		const struct link_method *method = &link_methods[i];
+		int error;
+
+		if (wanted != GT_ATTACH_AUTO && wanted != method->method)
+			continue;
+		error = gt_multi_link_check(method->kind);
+		state->attacher.method = method->method;
+		if (!error)
+			return 0;
+		if (error == -EPERM || error == -EACCES)
+			return gt_load_failed(error, "cuda", diag);
+		if (wanted == method->method)
+			return gt_diag(diag, error, "cuda", NULL,
+				       "this kernel has no %s (%s): they require Linux %s; use "
+				       "--attach auto",
+				       method->name, strerror(-error), method->version);
+	}
+	state->attacher.method = GT_ATTACH_PERF;
 	return 0;
+}
+
+static const char *method_name(enum gt_attach_method used)
+{
+	for (size_t i = 0; i < gt_countof(link_methods); i++)
+		if (link_methods[i].method == used)
+			return link_methods[i].name;
+	return "perf events";
+}
+
+/* Choose the programs that the method needs, and prepare them. */
+static void prepare_programs(struct call_source *state)
+{
+	struct gt_attacher *attacher = &state->attacher;
+	bool is_session = attacher->method == GT_ATTACH_SESSION;
+
+	bpf_program__set_autoload(state->skeleton->progs.call_session, is_session);
+	bpf_program__set_autoload(state->skeleton->progs.call_entry, !is_session);
+	bpf_program__set_autoload(state->skeleton->progs.call_return, !is_session);
+	attacher->entry = is_session ? state->skeleton->progs.call_session
+				     : state->skeleton->progs.call_entry;
+	attacher->at_return = is_session ? attacher->entry : state->skeleton->progs.call_return;
+	if (is_session)
+		gt_multi_link_prepare(attacher->entry, GT_MULTI_SESSION);
+	if (attacher->method == GT_ATTACH_MULTI) {
+		gt_multi_link_prepare(attacher->entry, GT_MULTI_ENTRY);
+		gt_multi_link_prepare(attacher->at_return, GT_MULTI_RETURN);
+	}
 }
 
 /* The functions whose calls can be counted: not those that only hide the calls inside them. */
@@ -175,12 +222,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
 	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
-	state->attacher.entry = state->skeleton->progs.call_entry;
-	state->attacher.at_return = state->skeleton->progs.call_return;
-	if (state->attacher.multi) {
-		gt_multi_link_prepare(state->skeleton->progs.call_entry);
-		gt_multi_link_prepare(state->skeleton->progs.call_return);
-	}
+	prepare_programs(state);
 	error = calls_bpf__load(state->skeleton);
 	if (!error)
 		error = fill_plans(state);
@@ -319,7 +361,7 @@ static int find_and_attach(struct call_source *state, struct gt_diag *diag)
 		gt_event_queue_note(state->host->events, "attached %zu of %zu in %.1f ms by %s",
 				    state->attached, state->wanted,
 				    (gt_clock_monotonic() - start) / 1e6,
-				    state->attacher.multi ? "uprobe_multi" : "perf events");
+				    method_name(state->attacher.method));
 	if (!state->host->command)
 		gt_gaps_find_running(state->host, &state->files);
 	return state->attached ? 0 : gt_explain_nothing(state->host, &state->files, diag);
