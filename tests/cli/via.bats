@@ -44,6 +44,23 @@ same_calls() {
 	done
 }
 
+@test "calls of cuBLAS, cuDNN and NCCL are those that uprobes see, and calls of CUDA are inside them" {
+	need_probes
+	export LD_LIBRARY_PATH=$softgpu:$programs/libraries
+	same_calls -e cuda,cublas,nccl -- "$programs/layers"
+	[ "$(jq -r 'select(.nested == false).name' agent.json | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = \
+		" 1 cublasCreate_v2; 1 cublasDestroy_v2; 2 cublasSgemm_v2; 2 cudaMalloc; 3 ncclAllReduce;" ]
+	# Functions that a program finds by dlsym.
+	same_calls -v -e cuda,cublas,cudnn -- "$programs/neural"
+	jq -se 'any(.name == "cudnnConvolutionForward" and .args.algo == "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM"
+		and .args.workSpaceSizeInBytes == 4096)' agent.json
+	jq -se 'map(select(.name == "cublasLtMatmul").result) == ["CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_NOT_INITIALIZED"]' agent.json
+	jq -se 'any(.name == "cudaMemcpyAsync" and .nested)' agent.json
+	# One library alone: what it calls is not recorded.
+	same_calls -e cudnn -- "$programs/neural"
+	jq -se 'map(.name) == ["cudnnCreate", "cudnnConvolutionForward", "cudnnDestroy"]' agent.json
+}
+
 @test "callers by frame pointers are those that uprobes see" {
 	need_probes
 	same_calls --stack fp -- "$examples/driver"
