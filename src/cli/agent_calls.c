@@ -5,11 +5,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include "agent/call_table.h"
 #include "api/api.h"
 #include "base/clean.h"
 #include "base/installed.h"
+#include "elf/elf.h"
 #include "event/kinds.h"
 #include "probe/api/calls.h"
 #include "probe/api/find.h"
@@ -29,7 +35,9 @@ struct gt_agent_calls {
 	bool *emitted;                 /* per row: its `function` event was written */
 	uint32_t libraries;            /* bit n: the event of library n was written */
 	uint64_t complete, unfinished; /* calls that were read */
-	bool reported;                 /* the gaps of `files` */
+	char *excluded;        /* a program of the command that loads no agent, or NULL … */
+	const char *exclusion; /* … and which kind of program it is */
+	bool reported;         /* the gaps of `files` and `excluded` */
 	bool ended;
 };
 
@@ -133,6 +141,7 @@ void gt_agent_calls_close(struct gt_agent_calls *calls)
 	gt_selection_free(&calls->selection);
 	gt_traced_files_free(&calls->files);
 	free(calls->emitted);
+	free(calls->excluded);
 	free(calls);
 }
 
@@ -144,6 +153,45 @@ int gt_agent_calls_prepare(struct gt_environment *environment, struct gt_diag *d
 	return error ? error : gt_environment_prepend(environment, "LD_PRELOAD", ':', hooks);
 }
 
+/* Whether execve(2) of the file changes the privileges: the loader ignores LD_PRELOAD then. */
+static bool changes_privileges(const char *path)
+{
+	struct stat status;
+	struct statvfs mount;
+
+	if (stat(path, &status) || statvfs(path, &mount) || mount.f_flag & ST_NOSUID ||
+	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return false;
+	return (status.st_mode & S_ISUID && status.st_uid != getuid()) ||
+	       (status.st_mode & S_ISGID && status.st_mode & S_IXGRP &&
+		status.st_gid != getgid()) ||
+	       (getuid() && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+/* The kind of a program that loads no agent; NULL: it is another one, or a script. */
+static const char *find_exclusion(const char *path)
+{
+	gt_auto(elf) struct gt_elf *elf = NULL;
+	struct gt_diag ignored = {0};
+
+	if (gt_elf_open(path, &elf, &ignored))
+		return NULL;
+	if (gt_elf_info(elf)->is_static)
+		return "static program";
+	return changes_privileges(path) ? "set-user-ID program" : NULL;
+}
+
+static int find_excluded(struct gt_agent_calls *calls, const struct gt_command *files,
+			 struct gt_diag *diag)
+{
+	for (size_t i = 0; i < files->count && !calls->exclusion; i++) {
+		calls->exclusion = find_exclusion(files->paths[i]);
+		if (calls->exclusion && !(calls->excluded = strdup(files->paths[i])))
+			return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
+	}
+	return 0;
+}
+
 int gt_agent_calls_attach(struct gt_agent_calls *calls, const struct gt_command *files,
 			  const struct gt_environment *environment, struct gt_diag *diag)
 {
@@ -153,7 +201,10 @@ int gt_agent_calls_attach(struct gt_agent_calls *calls, const struct gt_command 
 		.loader = gt_loader_of_environment(environment->variables),
 	};
 
-	return gt_traced_files_find(&calls->files, &target, &calls->host.filter, diag);
+	int error = find_excluded(calls, files, diag);
+
+	return error ? error
+		     : gt_traced_files_find(&calls->files, &target, &calls->host.filter, diag);
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -253,12 +304,26 @@ static void report_static(struct gt_agent_calls *calls, struct gt_event_queue *e
 	}
 }
 
+static void report_excluded(struct gt_agent_calls *calls, struct gt_event_queue *events)
+{
+	if (!calls->excluded)
+		return;
+	gt_event_queue_note(events,
+			    "%s: a %s does not load the agent: its calls are not traced; use "
+			    "--via kernel",
+			    calls->excluded, calls->exclusion);
+	calls->host.events = events;
+	gt_gap_emit(&calls->host, GT_GAP_UNATTACHED, 0, calls->excluded, 0, 0);
+}
+
 void gt_agent_calls_poll(struct gt_agent_calls *calls, struct gt_event_queue *events, bool ended)
 {
 	struct gt_inject_event_counts counts = gt_inject_event_counts(calls->inject);
 
-	if (!calls->reported)
+	if (!calls->reported) {
 		report_static(calls, events);
+		report_excluded(calls, events);
+	}
 	calls->reported = true;
 	calls->ended |= ended;
 	if (!ended)
@@ -266,11 +331,11 @@ void gt_agent_calls_poll(struct gt_agent_calls *calls, struct gt_event_queue *ev
 	if (counts.rings_dropped)
 		gt_event_queue_note(events, "calls: %u process%s got no ring for events",
 				    counts.rings_dropped, counts.rings_dropped == 1 ? "" : "es");
-	else if (!counts.rings)
+	else if (!counts.rings && !calls->excluded)
 		gt_event_queue_note(events,
 				    "the agent saw no call: the command made none, or could not "
-				    "load it (a static or set-user-ID program); --via kernel "
-				    "sees calls in every program");
+				    "load it (it started a static or set-user-ID program); --via "
+				    "kernel sees calls in every program");
 	if (counts.counts[GT_AGENT_CALL_UNHOOKED])
 		gt_event_queue_note(events,
 				    "calls: %" PRIu64 " functions that programs looked up could "

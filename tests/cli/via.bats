@@ -137,6 +137,39 @@ account_of() {
 	expect_error_line "^gputap: the agent saw no call: the command made none, or could not load it"
 }
 
+@test "a set-user-ID program runs without the agent, and is reported as not traced" {
+	need_root
+	need_command setpriv
+	chmod 755 "$BATS_TEST_TMPDIR"
+	install -m 4755 "$(command -v cat)" show
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups ./show /proc/self/status
+	[ "$status" = 0 ] || skip "another user cannot execute the program"
+	grep -qP '^Uid:\t65534\t0\t' <<<"$output" || skip "files are not executed with another user's id here"
+	observe setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$build/gputap" trace --via agent --gpu soft -- ./show /proc/self/status /proc/self/maps
+	grep -q 'Permission denied' <<<"$stderr" && skip "another user cannot read the build"
+	expect_status 0
+	expect_output_line '^Uid:.65534.0.'
+	expect_output_line '/show$'
+	expect_no_output_line 'gputap'
+	expect_error_line '^gputap: \./show: a set-user-ID program does not load the agent: its calls are not traced; use --via kernel$'
+	expect_no_error_line 'the agent saw no call'
+	[[ ${stderr_lines[-1]} == 'gputap: incomplete: 0 calls via agent: '*'./show'* ]] || fail "${stderr_lines[-1]}"
+	# It has the privileges of its owner anyway: the agent is in it.
+	gputap trace --via agent --gpu soft -- ./show /proc/self/maps
+	expect_output_line 'libgputap-calls\.so$'
+	expect_no_error_line 'incomplete|does not load'
+}
+
+@test "a static program runs without the agent, and is reported as not traced" {
+	need_command cc
+	cc -nostdlib -static -x c -o static - <<<'void _start(void) { __asm__("mov $60, %eax\n mov $7, %edi\n syscall"); }'
+	gputap trace --via agent --gpu soft -- ./static
+	expect_status 7
+	expect_error_line '^gputap: \./static: a static program does not load the agent: its calls are not traced; use --via kernel$'
+	[[ ${stderr_lines[-1]} == 'gputap: incomplete: 0 calls via agent: '*'./static'* ]] || fail "${stderr_lines[-1]}"
+}
+
 @test "--via agent rejects what only the kernel can do" {
 	gputap trace --via agent -d 1
 	expect_status 2
