@@ -330,7 +330,7 @@ void *dlsym(void *handle, const char *name)
 	int number = name[0] == 'n' || name[0] == '_' ? find_function(name, &suffix) : -1;
 
 	if (number < 0 && is_traced_name(handle, name))
-		return gt_agent_wrap(name, real_dlsym()(handle, name), false);
+		return gt_agent_wrap(name, real_dlsym()(handle, name), __builtin_return_address(0));
 	if (number < 0)
 		return real_dlsym()(handle, name);
 	return find_compiler_function(handle, name, number, suffix, __builtin_return_address(0));

@@ -150,7 +150,7 @@ static void replace_function(const char *symbol, void **function, int version, u
 	if (!symbol || !function || !*function)
 		return;
 	hook_function(symbol, function, version, flags);
-	*function = gt_agent_wrap(symbol, *function, true);
+	*function = gt_agent_wrap(symbol, *function, NULL);
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)

@@ -44,7 +44,8 @@ enum {
 	GT_AGENT_RING_MIN = 1 << 12,
 	GT_AGENT_RING_MAX = 1 << 28, /* bytes of data */
 	/* Events of the rings alone, beside those of event.def. */
-	GT_AGENT_EVENT_CLOCK = 0xff00, /* struct gt_agent_clock */
+	GT_AGENT_EVENT_CLOCK = 0xff00,  /* struct gt_agent_clock */
+	GT_AGENT_EVENT_CALLER = 0xff01, /* struct gt_event_library: a file that uses the driver */
 	/* A flag of gpu_work in the rings alone: the work was done when the driver returned. */
 	GT_AGENT_SYNCHRONOUS = 1 << 16,
 };

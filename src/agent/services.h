@@ -9,7 +9,7 @@ struct gt_agent_ring;
 struct gt_agent_call_table;
 
 /* Replace a function that a program has looked up by its name; see gt_call_wrap. */
-typedef void *gt_agent_wrap_function(const char *symbol, void *function, bool is_base);
+typedef void *gt_agent_wrap_function(const char *symbol, void *function, const void *caller);
 
 struct gt_agent_services {
 	/* Not hooked. */
@@ -28,6 +28,6 @@ __attribute__((visibility("default"))) const struct gt_agent_services *gt_agent_
 
 /* Inside the agent: `function`, or what stands for it where calls are traced. */
 void gt_agent_set_wrap(gt_agent_wrap_function *wrap);
-void *gt_agent_wrap(const char *symbol, void *function, bool is_base);
+void *gt_agent_wrap(const char *symbol, void *function, const void *caller);
 void *gt_agent_real_dlsym(void *handle, const char *name);
 void *gt_agent_real_dlopen(const char *path, int mode);

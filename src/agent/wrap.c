@@ -11,9 +11,9 @@ void gt_agent_set_wrap(gt_agent_wrap_function *wrap)
 	atomic_store(&wrap_function, wrap);
 }
 
-void *gt_agent_wrap(const char *symbol, void *function, bool is_base)
+void *gt_agent_wrap(const char *symbol, void *function, const void *caller)
 {
 	gt_agent_wrap_function *wrap = atomic_load_explicit(&wrap_function, memory_order_relaxed);
 
-	return wrap ? wrap(symbol, function, is_base) : function;
+	return wrap ? wrap(symbol, function, caller) : function;
 }

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "agent/call_table.h"
+#include "agent/ring.h"
 #include "api/api.h"
 #include "base/clean.h"
+#include "base/hash.h"
 #include "base/installed.h"
 #include "elf/elf.h"
 #include "event/kinds.h"
@@ -32,6 +34,7 @@ struct gt_agent_calls {
 	struct gt_inject *inject;
 	struct gt_selection selection;
 	struct gt_traced_files files;  /* of the command */
+	struct gt_hash *runtimes;      /* paths of libraries with a runtime that were reported */
 	bool *emitted;                 /* per row: its `function` event was written */
 	uint32_t libraries;            /* bit n: the event of library n was written */
 	uint64_t complete, unfinished; /* calls that were read */
@@ -112,9 +115,11 @@ int gt_agent_calls_open(const struct gt_trace_options *options, struct gt_inject
 	struct gt_agent_calls *calls = calloc(1, sizeof(*calls));
 	int error;
 
-	if (calls)
+	if (calls) {
 		calls->emitted = calloc(gt_api_count(), sizeof(bool));
-	if (!calls || !calls->emitted) {
+		calls->runtimes = gt_hash_new();
+	}
+	if (!calls || !calls->emitted || !calls->runtimes) {
 		gt_agent_calls_close(calls);
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	}
@@ -142,6 +147,7 @@ void gt_agent_calls_close(struct gt_agent_calls *calls)
 	gt_traced_files_free(&calls->files);
 	free(calls->emitted);
 	free(calls->excluded);
+	gt_hash_free(calls->runtimes);
 	free(calls);
 }
 
@@ -205,6 +211,53 @@ int gt_agent_calls_attach(struct gt_agent_calls *calls, const struct gt_command 
 
 	return error ? error
 		     : gt_traced_files_find(&calls->files, &target, &calls->host.filter, diag);
+}
+
+/* ---- runtimes that are linked statically ------------------------------------------------- */
+
+/* Such a runtime has no symbols that the loader binds. */
+static void report_runtime(struct gt_agent_calls *calls, const char *path,
+			   struct gt_event_queue *events)
+{
+	gt_event_queue_note(events,
+			    "%s: its CUDA runtime is linked statically, so that the agent sees its "
+			    "calls of the driver only; use --via kernel, or link it with -cudart "
+			    "shared",
+			    path);
+	calls->host.events = events;
+	gt_gap_emit(&calls->host, GT_GAP_UNATTACHED, 0, path, 0, 0);
+}
+
+static void report_programs(struct gt_agent_calls *calls, struct gt_event_queue *events)
+{
+	gt_vec_each (file, &calls->files.found)
+		if (file->is_program && gt_traced_file_is_runtime(file))
+			report_runtime(calls, file->path, events);
+}
+
+/* A file that uses the driver. The runtime's own libraries do, and what has a runtime inside. */
+static bool take_caller(struct gt_agent_calls *calls, const struct gt_event *event,
+			struct gt_event_queue *events)
+{
+	size_t room = event->size - sizeof(struct gt_event_library);
+	const char *text = ((const struct gt_event_library *)event)->path;
+	gt_autofree char *path =
+		event->size >= sizeof(struct gt_event_library) ? strndup(text, room) : NULL;
+	const char *name = path ? strrchr(path, '/') : NULL;
+	const struct gt_traced_file *file;
+	struct gt_diag ignored = {0};
+
+	/* Another process's relative path, or one in a container, may be another file's here. */
+	if (!name || path[0] != '/' || gt_api_library_of(name + 1) ||
+	    gt_hash_get(calls->runtimes, path, strlen(path)))
+		return true;
+	gt_traced_files_examine(&calls->files, path, path, true, &ignored);
+	file = gt_traced_files_at(&calls->files, path);
+	if (!file || file->is_program || !gt_traced_file_is_runtime(file))
+		return true;
+	if (!gt_hash_set(calls->runtimes, path, strlen(path), calls))
+		report_runtime(calls, path, events);
+	return true;
 }
 
 /* ---- events ------------------------------------------------------------------------------ */
@@ -274,6 +327,8 @@ bool gt_agent_calls_take(struct gt_agent_calls *calls, const struct gt_event *ev
 			      event->time, events);
 		gt_event_queue_copy(events, event);
 		return true;
+	case GT_AGENT_EVENT_CALLER:
+		return take_caller(calls, event, events);
 	case GT_EVENT_process:
 	case GT_EVENT_stack:
 	case GT_EVENT_mapping:
@@ -287,22 +342,6 @@ bool gt_agent_calls_take(struct gt_agent_calls *calls, const struct gt_event *ev
 }
 
 /* ---- what is not seen -------------------------------------------------------------------- */
-
-/* A runtime that is linked statically has no symbols that the loader binds. */
-static void report_static(struct gt_agent_calls *calls, struct gt_event_queue *events)
-{
-	gt_vec_each (file, &calls->files.found) {
-		if (!file->is_program || !gt_traced_file_is_runtime(file))
-			continue;
-		gt_event_queue_note(events,
-				    "%s: its CUDA runtime is linked statically, so that the agent "
-				    "sees its calls of the driver only; use --via kernel, or "
-				    "link it with -cudart shared",
-				    file->path);
-		calls->host.events = events;
-		gt_gap_emit(&calls->host, GT_GAP_UNATTACHED, 0, file->path, 0, 0);
-	}
-}
 
 static void report_excluded(struct gt_agent_calls *calls, struct gt_event_queue *events)
 {
@@ -321,7 +360,7 @@ void gt_agent_calls_poll(struct gt_agent_calls *calls, struct gt_event_queue *ev
 	struct gt_inject_event_counts counts = gt_inject_event_counts(calls->inject);
 
 	if (!calls->reported) {
-		report_static(calls, events);
+		report_programs(calls, events);
 		report_excluded(calls, events);
 	}
 	calls->reported = true;

@@ -131,6 +131,20 @@ account_of() {
 	expect_error_line "^gputap: incomplete: "
 }
 
+@test "a library with a runtime of its own, opened late, is reported as incomplete, once" {
+	gputap trace --via agent --gpu soft --json -o out.json -- sh -c '"$0" "$1" && "$0" "$1"' \
+		"$programs/plugin" "$programs/libraries/libownruntime.so"
+	expect_status 0
+	[ "$(grep -c 'libownruntime.so: its CUDA runtime is linked statically, so that the agent sees' <<<"$stderr")" = 1 ] ||
+		fail "not one note"
+	[[ ${stderr_lines[-1]} == *'incomplete: '*'libownruntime.so, which has no probes' ]] || fail "${stderr_lines[-1]}"
+	# Its calls of the driver are there.
+	jq -se 'any(.name == "cuMemAlloc_v2") and (any(.name == "cudaMalloc") | not)' out.json
+	# Libraries of the runtime use the driver, too.
+	gputap trace --via agent --gpu soft -o out.txt -- "$programs/default-stream"
+	expect_no_error_line 'linked statically|incomplete'
+}
+
 @test "a command without calls is reported as not seen" {
 	gputap trace --via agent --gpu soft -- true
 	expect_status 0

@@ -21,6 +21,7 @@ enum {
 	MAX_ARGUMENTS = 16, /* recorded arguments of a kernel */
 	READ_DIRECTLY = 64, /* bytes; larger structures may be shorter in older versions */
 	REGISTERS = 6,
+	MAX_CALLERS = 64, /* files that use the driver; further ones are not written */
 	/* Of a full ring. */
 	WAIT_NS = 50 * 1000,              /* between two looks */
 	STUCK_NS = 300 * 1000 * 1000,     /* without a read: the reader is stopped or gone */
@@ -41,8 +42,9 @@ static struct {
 	bool has_key;
 	const struct gt_agent_ring *_Atomic ring;
 	atomic_bool has_no_ring;
-	atomic_bool is_named;   /* its `process` event was written */
-	atomic_uint libraries;  /* bit n: the event of library n was written */
+	atomic_bool is_named;                 /* its `process` event was written */
+	atomic_uint libraries;                /* bit n: the event of library n was written */
+	_Atomic(void *) callers[MAX_CALLERS]; /* files that were written, by their addresses */
 	_Atomic uint64_t stuck; /* what the reader had released when it was given up, + 1; or 0 */
 } process;
 
@@ -150,31 +152,55 @@ void gt_call_count_unhooked(void)
 	count(GT_AGENT_CALL_UNHOOKED);
 }
 
-void gt_call_report_library(uint32_t row, const void *function)
+/* Emit a file, in an event with the layout of `library` events. */
+static void put_file(uint16_t kind, uint32_t number, const char *path)
 {
-	const struct gt_agent_call_row *known = gt_call_row(row);
 	union {
 		struct gt_event_library event;
 		char bytes[sizeof(struct gt_event_library) + 4096 + sizeof(uint64_t)];
 	} room = {0};
+	size_t length = strnlen(path, 4096);
+
+	memcpy(room.event.path, path, length);
+	room.event.head = (struct gt_event){
+		.time = read_clock(),
+		.thread = (uint32_t)syscall(SYS_gettid),
+		.kind = kind,
+		.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull),
+		.device = GT_DEVICE_UNKNOWN,
+	};
+	room.event.number = number;
+	gt_call_put(&room.event.head);
+}
+
+void gt_call_report_library(uint32_t row, const void *function)
+{
+	const struct gt_agent_call_row *known = gt_call_row(row);
 	Dl_info info, agent;
-	size_t length;
 
 	if (!known || !dladdr(function, &info) || !info.dli_fname ||
 	    (dladdr((void *)gt_call_services, &agent) && agent.dli_fbase == info.dli_fbase) ||
 	    atomic_fetch_or(&process.libraries, 1u << known->library) & 1u << known->library)
 		return;
-	length = strnlen(info.dli_fname, 4096);
-	memcpy(room.event.path, info.dli_fname, length);
-	room.event.head = (struct gt_event){
-		.time = read_clock(),
-		.thread = (uint32_t)syscall(SYS_gettid),
-		.kind = GT_EVENT_library,
-		.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull),
-		.device = GT_DEVICE_UNKNOWN,
-	};
-	room.event.number = known->library;
-	gt_call_put(&room.event.head);
+	put_file(GT_EVENT_library, known->library, info.dli_fname);
+}
+
+void gt_call_report_caller(const void *address)
+{
+	Dl_info info;
+
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return;
+	for (int i = 0; i < MAX_CALLERS; i++) {
+		void *known = NULL;
+
+		if (atomic_compare_exchange_strong(&process.callers[i], &known, info.dli_fbase)) {
+			put_file(GT_AGENT_EVENT_CALLER, 0, info.dli_fname);
+			return;
+		}
+		if (known == info.dli_fbase)
+			return;
+	}
 }
 
 /* The first call of a process: its name, which is that of its first thread. */

@@ -37,6 +37,8 @@ const struct gt_agent_call_row *gt_call_row(uint32_t row);
 void gt_call_count_unhooked(void);
 /* Emit the library of a function of a row, once per library. */
 void gt_call_report_library(uint32_t row, const void *function);
+/* Emit the file of code that looks up functions of the driver, once per file. */
+void gt_call_report_caller(const void *address);
 
 /* A context that is or was current in a thread. */
 struct gt_call_context {

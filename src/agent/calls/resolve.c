@@ -273,7 +273,7 @@ static bool lock_hooks(void)
 	return false;
 }
 
-void *gt_call_wrap(const char *name, void *function, bool is_base)
+void *gt_call_wrap(const char *name, void *function, const void *caller)
 {
 	const struct gt_agent_call_row *row;
 	struct gt_call_slot *slot = NULL;
@@ -285,7 +285,7 @@ void *gt_call_wrap(const char *name, void *function, bool is_base)
 		gt_call_count_unhooked();
 		return function;
 	}
-	symbol = is_base ? find_address(function) : find_symbol(name);
+	symbol = caller ? find_symbol(name) : find_address(function);
 	row = symbol >= 0 ? gt_call_row(symbols[symbol].row) : NULL;
 	if (row && row->flags & GT_AGENT_CALL_HOOKED) {
 		slot = find_slot(symbol, function);
@@ -293,6 +293,8 @@ void *gt_call_wrap(const char *name, void *function, bool is_base)
 			gt_call_count_unhooked();
 	}
 	atomic_flag_clear(&hooks.lock);
+	if (symbol >= 0 && caller && is_of_driver(&symbols[symbol]))
+		gt_call_report_caller(caller);
 	errno = error;
 	return slot ? stub_of(slot) : function;
 }

@@ -37,11 +37,11 @@ extern struct gt_call_slot gt_call_slots[];
 void gt_call_resolve(struct gt_call_slot *slot, const void *caller);
 
 /*
- * Return the stub for a function that a program gets by a symbol's name: by dlsym, or, is_base, by
- * cuGetProcAddress, which knows no versions. The function itself where there is no such symbol, or
- * no slot is left.
+ * Return the stub for a function that a program gets by a symbol's name: by dlsym, called at
+ * `caller`, or, NULL, by cuGetProcAddress, which knows no versions. The function itself where there
+ * is no such symbol, or no slot is left.
  */
-void *gt_call_wrap(const char *symbol, void *function, bool is_base);
+void *gt_call_wrap(const char *symbol, void *function, const void *caller);
 
 /* In the child after fork. */
 void gt_call_slots_forked(void);

@@ -274,7 +274,7 @@ static void check_symbol(const struct hooked_symbol *symbol)
 		TAP_FAIL("%s: no row of its function", symbol->name);
 		return;
 	}
-	if (side.wrap(symbol->name, (void *)receive, false) != symbol->code) {
+	if (side.wrap(symbol->name, (void *)receive, (void *)check_symbol) != symbol->code) {
 		TAP_FAIL("%s: a look-up by this name finds other code", symbol->name);
 		return;
 	}
