@@ -41,10 +41,13 @@ int gt_page_faults_take(struct gt_page_faults *faults, const struct gt_event *ev
 				sizeof(*row));
 	if (!row)
 		return -ENOMEM;
-	type = fault->flags & GT_FAULT_UVM     ? GT_PAGE_FAULT_UVM
+	type = fault->flags & GT_FAULT_GPU     ? GT_PAGE_FAULT_GPU
+	       : fault->flags & GT_FAULT_UVM   ? GT_PAGE_FAULT_UVM
 	       : fault->flags & GT_FAULT_MAJOR ? GT_PAGE_FAULT_MAJOR
 					       : GT_PAGE_FAULT_MINOR;
 	row->counts[type]++;
+	if (type == GT_PAGE_FAULT_GPU)
+		return 0;
 	if (fault->flags & GT_FAULT_FETCH)
 		row->fetches++;
 	else if (fault->flags & GT_FAULT_WRITE)
@@ -60,7 +63,7 @@ static uint64_t count_of_process(const void *opaque)
 {
 	const struct gt_page_fault_row *row = opaque;
 
-	return row->reads + row->writes + row->fetches;
+	return row->counts[GT_PAGE_FAULT_GPU] + row->reads + row->writes + row->fetches;
 }
 
 void gt_page_faults_sort(struct gt_page_faults *faults)
@@ -74,6 +77,7 @@ const char *gt_page_fault_type_name(enum gt_page_fault_type type)
 		[GT_PAGE_FAULT_MINOR] = "minor",
 		[GT_PAGE_FAULT_MAJOR] = "major",
 		[GT_PAGE_FAULT_UVM] = "UVM",
+		[GT_PAGE_FAULT_GPU] = "GPU",
 	};
 
 	return names[type];

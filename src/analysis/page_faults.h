@@ -11,7 +11,8 @@
 enum gt_page_fault_type {
 	GT_PAGE_FAULT_MINOR,
 	GT_PAGE_FAULT_MAJOR,
-	GT_PAGE_FAULT_UVM,
+	GT_PAGE_FAULT_UVM, /* of a CPU */
+	GT_PAGE_FAULT_GPU, /* of a GPU, on UVM's memory; of no process, without times */
 	GT_PAGE_FAULT_TYPES
 };
 
@@ -36,5 +37,5 @@ GT_DEFINE_AUTO(page_faults, struct gt_page_faults, gt_page_faults_free)
 int gt_page_faults_take(struct gt_page_faults *faults, const struct gt_event *event);
 /* Sort the processes by the number of their faults, the most first. */
 void gt_page_faults_sort(struct gt_page_faults *faults);
-/* "minor", "major", "UVM" */
+/* "minor", "major", "UVM", "GPU" */
 const char *gt_page_fault_type_name(enum gt_page_fault_type type);

@@ -156,6 +156,7 @@ enum gt_page_fault_flags {
 	GT_FAULT_MAJOR = 4, /* it waited for I/O */
 	GT_FAULT_FETCH = 8, /* of an instruction to be executed */
 	GT_FAULT_UVM = 16,  /* on memory that NVIDIA's UVM manages */
+	GT_FAULT_GPU = 32,  /* of a GPU, with GT_FAULT_UVM; its access is not known */
 };
 
 /* struct gt_event_power_state.operation */

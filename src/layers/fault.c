@@ -8,7 +8,8 @@
 static void put_flags(struct gt_strbuf *text, const struct gt_names *names,
 		      const struct gt_event *event, uint64_t value)
 {
-	const char *access = value & GT_FAULT_FETCH   ? "execute"
+	const char *access = value & GT_FAULT_GPU     ? "gpu"
+			     : value & GT_FAULT_FETCH ? "execute"
 			     : value & GT_FAULT_WRITE ? "write"
 						      : "read";
 
@@ -34,6 +35,8 @@ static const char *fault_variant(const struct gt_event *event)
 {
 	const struct gt_event_page_fault *fault = (const void *)event;
 
+	if (fault->flags & GT_FAULT_GPU)
+		return "uvm_gpu_fault";
 	return fault->flags & GT_FAULT_UVM ? "uvm_fault" : "page_fault";
 }
 

@@ -23,9 +23,9 @@ static void put_processes(const struct gt_page_faults *faults,
 			  struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
-		{"PROCESS", true},  {"MINOR", false},  {"MAJOR", false},
-		{"UVM", false},     {"READS", false},  {"WRITES", false},
-		{"FETCHES", false}, {"KERNEL", false}, {"ERRORS", false, true},
+		{"PROCESS", true}, {"MINOR", false},        {"MAJOR", false},  {"UVM", false},
+		{"GPU", false},    {"READS", false},        {"WRITES", false}, {"FETCHES", false},
+		{"KERNEL", false}, {"ERRORS", false, true},
 	};
 	struct gt_table table;
 	size_t shown = 0;
@@ -101,9 +101,9 @@ static int fault_put_text(void *state, const struct gt_report_options *options,
 
 static void json_process(struct gt_json *json, const struct gt_names *names, const void *opaque)
 {
-	static const char *const keys[GT_PAGE_FAULT_TYPES] = {"minor", "major", "uvm"};
-	static const char *const time_keys[GT_PAGE_FAULT_TYPES] = {
-		"minor_duration", "major_duration", "uvm_duration"};
+	static const char *const keys[GT_PAGE_FAULT_TYPES] = {"minor", "major", "uvm", "gpu"};
+	static const char *const time_keys[GT_PAGE_FAULT_GPU] = {"minor_duration", "major_duration",
+								 "uvm_duration"};
 	const struct gt_page_fault_row *row = opaque;
 
 	gt_report_json_process(json, names, row->process, gt_names_process(names, row->process));
@@ -114,7 +114,7 @@ static void json_process(struct gt_json *json, const struct gt_names *names, con
 	gt_json_u64(json, "fetches", row->fetches);
 	gt_json_u64(json, "kernel", row->kernel);
 	gt_json_u64(json, "errors", row->errors);
-	for (unsigned i = 0; i < GT_PAGE_FAULT_TYPES; i++)
+	for (unsigned i = 0; i < GT_PAGE_FAULT_GPU; i++)
 		gt_report_json_durations(json, time_keys[i], &row->times[i]);
 }
 

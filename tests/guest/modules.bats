@@ -65,7 +65,7 @@ flood_released() {
 		nvlink_memset: 1}'
 	expect_ledger '[.uvm[].function] | group_by(.) | map({(.[0]): length}) | add == {
 		uvm_open_entry: 1, uvm_release_entry: 1, uvm_unlocked_ioctl_entry: 3, uvm_mmap_entry: 1,
-		uvm_vm_fault_wrapper_entry: 2, uvm_vm_close_managed_entry: 1}'
+		uvm_vm_fault_wrapper_entry: 2, uvm_perf_event_notify: 2, uvm_vm_close_managed_entry: 1}'
 	dmesg | grep -q 'NVRM: Xid (PCI:.*): 79, GPU has fallen off the bus'
 	grep -q ' nvidia_resume.isra.0' /proc/kallsyms
 }

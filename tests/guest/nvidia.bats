@@ -135,6 +135,37 @@ expect() {
 	expect '[$events[] | select(.pid != 0)] == []'
 }
 
+# expect_faults FILTER: a question about the faults on UVM's memory ($events) and the calls of UVM ($calls).
+expect_faults() {
+	jq -n --exit-status --slurpfile lines out.json --slurpfile file ledger.json '
+		def hex: [recurse(if . >= 16 then . / 16 | floor else empty end) % 16] | reverse |
+			"0x" + (map(. as $digit | "0123456789abcdef"[$digit:$digit + 1]) | add);
+		[$lines[] | select(.name == "uvm_fault" or .name == "uvm_gpu_fault")] as $events |
+		($lines | map(select(.schema == "gputap.totals.1"))[0]) as $totals |
+		$file[0].uvm as $calls | '"$1" >/dev/null ||
+		fail "not true: $1: $(grep -e uvm -e totals out.json) $(cat ledger.json)"
+}
+
+@test "faults on UVM's memory are shown, of CPUs and of GPUs, as many as there were" {
+	faults="$fire device /dev/nvidia-uvm 0x30000001 1 7; echo 40 >/sys/kernel/debug/nvidia-uvm/gpu-faults"
+	gputap trace -e fault --json -o out.json -- sh -c "$faults"
+	expect_status 0
+	"$fire" ledger >ledger.json
+	expect_faults '[$events[] | select(.name == "uvm_fault") | [.address, .pid, .flags]] ==
+		[$calls[] | select(.function == "uvm_vm_fault_wrapper_entry") | [(.values[0] | hex), .pid, "write"]] and
+		([$events[] | select(.name == "uvm_fault")] | length == 7 and all(.duration > 0))'
+	expect_faults '[$events[] | select(.name == "uvm_gpu_fault") | [.address, .pid, .flags]] ==
+		[$calls[] | select(.function == "uvm_perf_event_notify" and .values[0] == 5 and .values[1] == 1) |
+			[(.values[2] | hex), 0, "gpu"]] and
+		([$events[] | select(.name == "uvm_gpu_fault")] | length == 40) and $totals.lost == 0'
+	# A GPU's faults belong to no process, so to none that a filter excludes.
+	gputap trace -e fault --json -o out.json --comm other -- sh -c "$faults"
+	expect_faults '($events | map(.name) | unique == ["uvm_gpu_fault"] and length == 40) and $totals.unattributed == 0'
+	gputap stat -e fault --json -o stat.json -- sh -c "$faults"
+	run -0 jq -c '.sources[0].processes | [(map(.uvm) | add), (map(.gpu) | add)]' stat.json
+	[ "$output" = '[7,40]' ]
+}
+
 @test "an invalid name or rate for --sample is an error" {
 	gputap trace -e nvidia --sample other=1% -- true
 	expect_status 2

@@ -192,3 +192,39 @@ int uvm_end(struct pt_regs *ctx)
 	fault->begun = 0;
 	return 0;
 }
+
+#define UVM_PERF_EVENT_FAULT 5 /* uvm_perf_event_t */
+#define UVM_PROCESSOR_CPU 0    /* UVM_ID_CPU */
+
+/*
+ * The beginning of uvm_perf_event_data_t for a fault (nvidia-uvm/uvm_perf_events.h, from 515 on).
+ * The module may have no BTF: the offsets are these.
+ */
+struct uvm_fault_notice {
+	__u64 va_space, va_block;
+	__u32 processor, preferred_location;
+	__u64 entry; /* of a GPU: uvm_fault_buffer_entry_t, which begins with the address */
+};
+
+/*
+ * uvm_perf_va_space_events_t *, uvm_perf_event_t, uvm_perf_event_data_t *. A kernel thread of UVM
+ * takes the faults of a GPU from its buffer and handles them in batches: they have no thread,
+ * and are shown with any filter.
+ */
+SEC("kprobe/uvm_perf_event_notify")
+int uvm_notify(struct pt_regs *ctx)
+{
+	struct uvm_fault_notice notice = {};
+	struct fault_state fault = {};
+	__u64 arguments[ARGUMENT_REGISTERS];
+
+	copy_registers(arguments, ctx);
+	if ((__u32)arguments[1] != UVM_PERF_EVENT_FAULT ||
+	    bpf_probe_read_kernel(&notice, sizeof(notice), (void *)arguments[2]) ||
+	    notice.processor == UVM_PROCESSOR_CPU)
+		return 0;
+	bpf_probe_read_kernel(&fault.address, sizeof(fault.address), (void *)notice.entry);
+	fault.flags = GT_FAULT_UVM | GT_FAULT_GPU;
+	put_fault(NULL, &fault, 0);
+	return 0;
+}

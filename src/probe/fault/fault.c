@@ -24,6 +24,10 @@ static const struct gt_hook hooks[] = {
 	 .kind = GT_HOOK_ENTRY,
 	 .point = "uvm_vm_fault_wrapper_entry",
 	 .module = "nvidia_uvm"},
+	{.program = "uvm_notify",
+	 .kind = GT_HOOK_ENTRY,
+	 .point = "uvm_perf_event_notify",
+	 .module = "nvidia_uvm"},
 };
 
 static const struct gt_layer fault_layer = {

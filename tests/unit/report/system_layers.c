@@ -134,9 +134,11 @@ TEST("the summary of fault distinguishes minor, major and UVM faults, and their 
 	take_fault(7, GT_FAULT_USER | GT_FAULT_FETCH | GT_FAULT_MAJOR, 5 * MS, 0);
 	take_fault(7, GT_FAULT_UVM | GT_FAULT_WRITE, 40000, 0);
 	take_fault(8, 0, 0, EFAULT); /* of the kernel, without a duration */
-	expect_text("PROCESS  MINOR  MAJOR  UVM  READS  WRITES  FETCHES  KERNEL  ERRORS\n"
-		    "7 ?          2      1    1      1       2        1       0       0\n"
-		    "8 ?          1      0    0      1       0        0       1       1\n"
+	take_fault(0, GT_FAULT_UVM | GT_FAULT_GPU, 0, 0);
+	expect_text("PROCESS  MINOR  MAJOR  UVM  GPU  READS  WRITES  FETCHES  KERNEL  ERRORS\n"
+		    "7 ?          2      1    1    0      1       2        1       0       0\n"
+		    "8 ?          1      0    0    0      1       0        0       1       1\n"
+		    "-            0      0    0    1      0       0        0       0       0\n"
 		    "\n"
 		    "PROCESS  FAULTS  COUNT    TOTAL     MEAN      P50      P99      MAX\n"
 		    "7 ?      minor       2  4.00 µs  2.00 µs  1.00 µs  3.00 µs  3.00 µs\n"
@@ -144,15 +146,22 @@ TEST("the summary of fault distinguishes minor, major and UVM faults, and their 
 		    "7 ?      UVM         1  40.0 µs  40.0 µs  40.0 µs  40.0 µs  40.0 µs\n");
 	expect_json(
 		"{\"processes\":[{\"pid\":7,\"process\":\"?\",\"minor\":2,\"major\":1,\"uvm\":1,"
+		"\"gpu\":0,"
 		"\"reads\":1,\"writes\":2,\"fetches\":1,\"kernel\":0,\"errors\":0,\"minor_"
 		"duration\":{\"count\":2,\"mean\":2000,\"p50\":1000,\"p99\":3000,\"max\":3000},"
 		"\"major_duration\":{\"count\":1,\"mean\":5000000,\"p50\":5000000,\"p99\":5000000,"
 		"\"max\":5000000},\"uvm_duration\":{\"count\":1,\"mean\":40000,\"p50\":40000,"
 		"\"p99\":40000,\"max\":40000}},{\"pid\":8,\"process\":\"?\",\"minor\":1,\"major\":"
-		"0,\"uvm\":0,\"reads\":1,\"writes\":0,\"fetches\":0,\"kernel\":1,\"errors\":1,"
+		"0,\"uvm\":0,\"gpu\":0,\"reads\":1,\"writes\":0,\"fetches\":0,\"kernel\":1,"
+		"\"errors\":1,"
 		"\"minor_duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0},\"major_"
 		"duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0},\"uvm_"
-		"duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0}}]}");
+		"duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0}},"
+		"{\"pid\":0,\"process\":\"?\",\"minor\":0,\"major\":0,\"uvm\":0,\"gpu\":1,"
+		"\"reads\":0,\"writes\":0,\"fetches\":0,\"kernel\":0,\"errors\":0,"
+		"\"minor_duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0},"
+		"\"major_duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0},"
+		"\"uvm_duration\":{\"count\":0,\"mean\":0,\"p50\":0,\"p99\":0,\"max\":0}}]}");
 	close_report();
 }
 
@@ -333,8 +342,8 @@ TEST("without durations, there is no table of times")
 {
 	open_report(&gt_report_fault);
 	take_fault(7, GT_FAULT_USER | GT_FAULT_WRITE, 0, 0);
-	expect_text("PROCESS  MINOR  MAJOR  UVM  READS  WRITES  FETCHES  KERNEL\n"
-		    "7 ?          1      0    0      0       1        0       0\n");
+	expect_text("PROCESS  MINOR  MAJOR  UVM  GPU  READS  WRITES  FETCHES  KERNEL\n"
+		    "7 ?          1      0    0    0      0       1        0       0\n");
 	close_report();
 }
 
@@ -345,8 +354,8 @@ TEST("with --top, processes are those that have the most")
 	take_fault(7, GT_FAULT_USER, 1000, 0);
 	take_fault(8, GT_FAULT_USER, 1000, 0);
 	take_fault(8, GT_FAULT_USER, 1000, 0);
-	expect_text("PROCESS  MINOR  MAJOR  UVM  READS  WRITES  FETCHES  KERNEL\n"
-		    "8 ?          2      0    0      2       0        0       0\n"
+	expect_text("PROCESS  MINOR  MAJOR  UVM  GPU  READS  WRITES  FETCHES  KERNEL\n"
+		    "8 ?          2      0    0    0      2       0        0       0\n"
 		    "… and 1 more (--top)\n"
 		    "\n"
 		    "PROCESS  FAULTS  COUNT    TOTAL     MEAN      P50      P99      MAX\n"
