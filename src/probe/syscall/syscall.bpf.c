@@ -495,10 +495,10 @@ int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
 }
 
 /*
- * From Linux 7.0 on, a thread can be preempted while the kernel runs the program of a raw
- * tracepoint or between its recursion check and the program (__bpf_trace_run()), and the programs
- * that other threads come to on that CPU are then omitted. For a program of a trace event the
- * kernel disables preemption before (include/trace/perf.h).
+ * In newer kernels (not yet in 6.18; in 7.2), a thread can be preempted while the kernel runs the
+ * program of a raw tracepoint or between its recursion check and the program (__bpf_trace_run()),
+ * and the programs that other threads come to on that CPU are then omitted. For a program of a
+ * trace event the kernel disables preemption before (include/trace/perf.h).
  */
 SEC("tp/raw_syscalls/sys_enter")
 int enter_formatted(const struct formatted_enter *event)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "syscall". */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "kernel/syscalls.h"
 #include "probe/layer.h"
@@ -17,12 +16,22 @@
 /* Last: it uses the types above. */
 #include "syscall.skel.h"
 
-/* Whether threads can be preempted in programs of raw tracepoints (syscall.bpf.c). */
+#define TYPES "/sys/kernel/btf/vmlinux"
+#define MAX_TYPES (64 << 20) /* bytes */
+
+/*
+ * Whether threads can be preempted in programs of raw tracepoints (syscall.bpf.c): since
+ * tracepoints are guarded by SRCU-fast instead of disabled preemption (__DECLARE_TRACE() in
+ * include/linux/tracepoint.h). The type of that guard, which nothing else uses, is then among the
+ * names in the kernel's BTF; they are searched without parsing it, which takes longer.
+ */
 static bool is_preemptible(void)
 {
-	struct utsname kernel;
+	static const char guard[] = "\0class_srcu_fast_notrace_t";
+	gt_auto_file types = {0};
 
-	return uname(&kernel) == 0 && strtoul(kernel.release, NULL, 10) >= 7;
+	return !gt_file_read(TYPES, MAX_TYPES, &types, NULL) &&
+	       memmem(types.data, types.size, guard, sizeof(guard));
 }
 
 static const struct gt_hook hooks[] = {
