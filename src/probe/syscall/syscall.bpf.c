@@ -92,13 +92,19 @@ struct syscall_piece {
 	__u8 is_string;
 };
 
-/* 0, or negative: the memory cannot be read, or there is no more space. */
-static __noinline long copy_piece(struct begun_syscall *call, const struct syscall_piece *piece)
+/*
+ * 0, or negative: the memory cannot be read, or there is no more space. Not static, as
+ * copy_argument: the verifier then examines it once, and not at each call.
+ */
+__noinline long copy_piece(struct begun_syscall *call, const struct syscall_piece *piece)
 {
 	struct gt_syscall_chunk *chunk;
-	__u64 size = piece->size;
+	__u64 size;
 	long result;
 
+	if (!call || !piece)
+		return -1;
+	size = piece->size;
 	chunk = new_chunk(call, piece->argument);
 	if (!chunk)
 		return -1;
@@ -233,11 +239,15 @@ static __always_inline __u64 argument_of(const struct begun_syscall *call, __u8 
 	}
 }
 
-static __noinline long copy_argument(struct begun_syscall *call, const struct gt_syscall_copy *copy)
+__noinline long copy_argument(struct begun_syscall *call, const struct gt_syscall_copy *copy)
 {
-	struct syscall_piece piece = {.argument = copy->argument, .at_return = copy->at_return};
+	struct syscall_piece piece = {};
 	__u64 count = 1;
 
+	if (!call || !copy)
+		return 0;
+	piece.argument = copy->argument;
+	piece.at_return = copy->at_return;
 	if (copy->select != GT_SYSCALL_NO_ARGUMENT &&
 	    !(copy->values >> (argument_of(call, copy->select) & 63) & 1))
 		return 0;
