@@ -2,6 +2,7 @@
 #include "probe/layer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -46,25 +47,60 @@ static bool waits_for_module(const struct gt_hook *hook)
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
-/* Whether the kernel's BTF has what a program with typed arguments is attached to. */
-static bool has_typed_point(const struct gt_hook *hook)
+static bool is_typed(const struct gt_hook *hook)
 {
-	enum bpf_attach_type type = hook->kind == GT_HOOK_EXIT ? BPF_TRACE_FEXIT : BPF_TRACE_RAW_TP;
+	return hook->kind == GT_HOOK_EXIT || hook->kind == GT_HOOK_BTF_TRACEPOINT;
+}
 
-	return libbpf_find_vmlinux_btf_id(hook->point, type) > 0;
+/*
+ * Whether the kernel's BTF, which is loaded once for all hooks, has what a program with typed
+ * arguments is attached to: a function, or the type of a tracepoint.
+ */
+static bool has_typed_point(const struct gt_hook *hook, struct btf **types)
+{
+	char name[128];
+
+	if (!*types)
+		*types = btf__load_vmlinux_btf();
+	if (!*types)
+		return false;
+	if (hook->kind == GT_HOOK_EXIT)
+		return btf__find_by_name_kind(*types, hook->point, BTF_KIND_FUNC) > 0;
+	snprintf(name, sizeof(name), "btf_trace_%s", hook->point);
+	return btf__find_by_name_kind(*types, name, BTF_KIND_TYPEDEF) > 0;
 }
 
 /*
  * Programs whose attachment point is known at loading must not be loaded where it is missing, nor
  * those that read types of a module that is not loaded.
  */
-static bool is_loadable(const struct gt_hook *hook, bool exits)
+static bool is_loadable(const struct gt_hook *hook, bool exits, struct btf **types)
 {
 	if ((hook->kind == GT_HOOK_EXIT && !exits) || waits_for_module(hook) ||
 	    (hook->can_load && !hook->can_load()))
 		return false;
-	return (hook->kind != GT_HOOK_EXIT && hook->kind != GT_HOOK_BTF_TRACEPOINT) ||
-	       has_typed_point(hook);
+	return !is_typed(hook) || has_typed_point(hook, types);
+}
+
+static int select_programs(const struct gt_layer *layer, struct bpf_object *object, bool exits,
+			   struct gt_diag *diag)
+{
+	struct btf *types = NULL;
+	int error = 0;
+
+	for (size_t i = 0; i < layer->hook_count && !error; i++) {
+		const struct gt_hook *hook = &layer->hooks[i];
+		struct bpf_program *program =
+			bpf_object__find_program_by_name(object, hook->program);
+
+		if (program)
+			bpf_program__set_autoload(program, is_loadable(hook, exits, &types));
+		else
+			error = gt_diag(diag, -ENOENT, layer->name, NULL,
+					"the BPF object has no program %s", hook->program);
+	}
+	btf__free(types);
+	return error;
 }
 
 static int set_sample_rates(const struct gt_layer *layer, const struct gt_host *host,
@@ -87,19 +123,10 @@ static int configure_object(struct gt_layer_state *state, bool exits, struct gt_
 	const struct gt_layer *layer = state->layer;
 	struct bpf_object *object = state->object;
 	const struct gt_host *host = state->host;
-	int error;
+	int error = select_programs(layer, object, exits, diag);
 
-	for (size_t i = 0; i < layer->hook_count; i++) {
-		struct bpf_program *program =
-			bpf_object__find_program_by_name(object, layer->hooks[i].program);
-
-		if (!program)
-			return gt_diag(diag, -ENOENT, layer->name, NULL,
-				       "the BPF object has no program %s", layer->hooks[i].program);
-		bpf_program__set_autoload(program, is_loadable(&layer->hooks[i], exits));
-	}
-	if (!host)
-		return 0;
+	if (error || !host)
+		return error;
 	error = gt_load_set_constant(object, "filter", &host->filter, sizeof(host->filter), diag);
 	if (!error)
 		error = gt_load_set_constant(object, "wakeup_bytes", &host->wakeup_bytes,
@@ -544,15 +571,19 @@ static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 /* Whether a program was not loaded for want of a module that has been loaded since. */
 static bool is_late_loadable(const struct gt_layer_state *state)
 {
-	for (size_t i = 0; i < state->layer->hook_count; i++) {
+	struct btf *types = NULL;
+	bool found = false;
+
+	for (size_t i = 0; i < state->layer->hook_count && !found; i++) {
 		const struct gt_hook *hook = &state->layer->hooks[i];
 		const struct bpf_program *program =
 			bpf_object__find_program_by_name(state->object, hook->program);
 
-		if (hook->module && bpf_program__fd(program) < 0 && is_loadable(hook, true))
-			return true;
+		found = hook->module && bpf_program__fd(program) < 0 &&
+			is_loadable(hook, true, &types);
 	}
-	return false;
+	btf__free(types);
+	return found;
 }
 
 /*
