@@ -11,7 +11,7 @@ enum {
 	MAX_DEVICES = 64, /* of a platform, and platforms */
 };
 
-int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag)
+const char *gt_cl_error_name(int code)
 {
 	static const struct {
 		cl_int code;
@@ -21,15 +21,24 @@ int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag)
 #include "opencl/errors.def"
 #undef ERROR
 	};
+
+	for (size_t i = 0; i < gt_countof(errors); i++)
+		if (errors[i].code == code)
+			return errors[i].name;
+	return NULL;
+}
+
+int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag)
+{
+	const char *name = gt_cl_error_name(result);
 	int error = result == CL_OUT_OF_HOST_MEMORY || result == CL_MEM_OBJECT_ALLOCATION_FAILURE
 			    ? -ENOMEM
 			    : -EIO;
 
 	if (result == CL_SUCCESS)
 		return 0;
-	for (size_t i = 0; i < gt_countof(errors); i++)
-		if (errors[i].code == result)
-			return gt_diag(diag, error, "device", function, "%s", errors[i].name);
+	if (name)
+		return gt_diag(diag, error, "device", function, "%s", name);
 	return gt_diag(diag, error, "device", function, "OpenCL error %d", result);
 }
 

@@ -88,3 +88,29 @@ int gt_cl_launch(struct gt_cl_program *program, const char *kernel, const uint32
 int gt_cl_wait(struct gt_cl_program *program, uint64_t limit, struct gt_diag *diag);
 /* From now on, closing the device and its programs does not touch the library. */
 void gt_cl_device_abandon(struct gt_cl_device *device);
+
+/*
+ * Convert SPIR-V to SPIR 1.2 bitcode by llvm-spirv. 0; -ENOENT: it is not installed; -EINVAL: it
+ * fails, its messages are appended to *ret_log.
+ */
+int gt_cl_convert(const void *module, size_t size, struct gt_strbuf *ret_bitcode,
+		  struct gt_strbuf *ret_log, struct gt_diag *diag);
+
+/* A program in OpenCL C, or the bitcode of SPIR 1.2. */
+struct gt_cl_source {
+	const void *bytes;
+	size_t size;
+	bool is_text;
+	const char *options; /* as clBuildProgram takes them */
+	int directory;       /* that relative names of included files are in; -1: this process's */
+};
+
+/*
+ * Compile to SPIR-V 1.0 by clang and llvm-spirv. 0; -ENOENT: they are not installed; -EINVAL: one
+ * fails, or does not end, its messages are appended to *ret_log, or an option is not known; -E2BIG;
+ * -ENOMEM.
+ */
+int gt_cl_compile(const struct gt_cl_source *source, struct gt_strbuf *ret_module,
+		  struct gt_strbuf *ret_log, struct gt_diag *diag);
+/* The name of an error code, or NULL. */
+const char *gt_cl_error_name(int code);

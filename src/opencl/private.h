@@ -44,9 +44,26 @@ struct gt_cl_program {
 /* 0, or the error of a result, with its name in the diag. */
 int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag);
 
+/* ---- tool.c ---- */
+
+/* The standard files of a tool, in memory. */
+struct gt_cl_files {
+	int input, output, messages;
+};
+#define GT_CL_FILES_NONE                                                                           \
+	{                                                                                          \
+		.input = -1, .output = -1, .messages = -1                                          \
+	}
+#define gt_auto_cl_files __attribute__((cleanup(gt_cl_files_close))) struct gt_cl_files
+
+/* 0 or -ENOMEM; close after errors, too. */
+int gt_cl_files_open(struct gt_cl_files *files, const void *input, size_t size,
+		     struct gt_diag *diag);
+void gt_cl_files_close(struct gt_cl_files *files);
+/* Append the bytes of one of them. 0 or -Exxx. */
+int gt_cl_files_append(int file, struct gt_strbuf *text);
 /*
- * Convert SPIR-V to SPIR 1.2 bitcode by llvm-spirv. 0; -ENOENT: it is not installed; -EINVAL: it
- * fails, its messages are appended to *ret_log.
+ * Run a tool in a directory (-1: this process's). Its exit status; -ENOENT: it is not installed;
+ * -EINVAL: it was ended by a signal, or by its limit of time.
  */
-int gt_cl_convert(const void *module, size_t size, struct gt_strbuf *ret_bitcode,
-		  struct gt_strbuf *ret_log, struct gt_diag *diag);
+int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, int directory);
