@@ -402,8 +402,7 @@ int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt
 {
 	struct gt_translate_options own = *options;
 	struct gt_translate_job with_mask = *job;
-	const struct gt_site_value mask = {
-		.source = GT_SOURCE_MASK, .bits = 32, .operand = GT_PTXGEN_WARP_MASK};
+	struct gt_site_value values[GT_PTXGEN_SELECT_VALUES + 1];
 	struct gt_translation unused = {0};
 	struct gt_ptxgen gen = {
 		.options = &own,
@@ -422,8 +421,13 @@ int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt
 	own.version = 62;
 	own.symbols_global = false;
 	if (job->section && job->section->level == GT_LEVEL_WARP) {
-		with_mask.values = &mask;
-		with_mask.value_count = 1;
+		if (job->value_count > GT_PTXGEN_SELECT_VALUES)
+			return gt_diag(diag, -E2BIG, "translate", NULL, "too many values");
+		for (uint32_t i = 0; i < job->value_count; i++)
+			values[i] = job->values[i];
+		values[with_mask.value_count++] = (struct gt_site_value){
+			.source = GT_SOURCE_MASK, .bits = 32, .operand = GT_PTXGEN_WARP_MASK};
+		with_mask.values = values;
 	}
 	error = read_options(&gen);
 	if (!error)

@@ -12,6 +12,10 @@
 /* In a list for other targets, an operand: the lanes of the warp that the block has. */
 #define GT_PTXGEN_WARP_MASK "%warpmask"
 
+enum {
+	GT_PTXGEN_SELECT_VALUES = 8, /* of a job of the level warp */
+};
+
 struct gt_ptxgen_selection {
 	struct gt_ptxgen_list list;
 	uint32_t stack_bytes; /* of the symbol `stack` in .local */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Special registers of PTX from the built-in values of SPIR-V. */
+#include <ctype.h>
 #include <errno.h>
 #include <spirv/unified1/spirv.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpubpf/spirvgen/private.h"
@@ -143,6 +145,8 @@ uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name)
 		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s",
 				 others[i].missing);
 	}
+	if (isdigit((unsigned char)*name))
+		return gt_spirvgen_constant(gen, 32, strtoul(name, NULL, 10));
 	gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s", name);
 	return gt_spirvgen_constant(gen, 32, 0);
 }

@@ -27,16 +27,31 @@ struct wrapped_kernel {
 
 /* ---- the programs ---- */
 
+enum gt_spirv_end gt_spirv_end_of(const struct gt_section *section)
+{
+	switch (section->kind) {
+	case GT_KIND_ENTRY:
+	case GT_KIND_BLOCK_BEGIN:
+		return GT_SPIRV_AT_ENTRY;
+	case GT_KIND_EXIT:
+	case GT_KIND_FINISH:
+	case GT_KIND_BLOCK_END:
+		return GT_SPIRV_AT_EXIT;
+	default:
+		return GT_SPIRV_NOWHERE;
+	}
+}
+
 static bool is_at_exit(const struct gt_spirv_program *program)
 {
-	return program->job->section->kind == GT_KIND_EXIT;
+	return gt_spirv_end_of(program->job->section) == GT_SPIRV_AT_EXIT;
 }
 
 static int check_program(const struct gt_spirv_program *program, struct gt_diag *diag)
 {
 	const struct gt_section *section = program->job->section;
 
-	if (section && (section->kind == GT_KIND_ENTRY || section->kind == GT_KIND_EXIT))
+	if (section && gt_spirv_end_of(section) != GT_SPIRV_NOWHERE)
 		return 0;
 	return gt_diag(diag, -EOPNOTSUPP, "translate", section ? section->text : NULL,
 		       "programs run at the entry and exit of OpenCL kernels only");
@@ -54,22 +69,38 @@ static uint32_t emit_runs_for_block(struct gt_spirvgen *gen, bool at_exit)
 				gt_spirvgen_local_index(gen), wanted);
 }
 
+/* A condition: the program is switched on. */
+static uint32_t emit_is_on(struct gt_spirvgen *gen, uint64_t address)
+{
+	uint32_t word = gt_spirvgen_load_shared(gen, address);
+
+	return gt_spirvgen_emit(gen, SpvOpINotEqual, gt_spirv_type_bool(gen->builder), word,
+				gt_spirvgen_constant(gen, 32, 0));
+}
+
+/* Continue where a condition holds, else at `over`. */
+static void begin_block_if(struct gt_spirvgen *gen, uint32_t condition, uint32_t over)
+{
+	uint32_t runs = gt_spirv_id(gen->builder);
+
+	gt_spirvgen_branch_if(gen, condition, runs, over);
+	gt_spirvgen_begin_block(gen, runs);
+}
+
 /* Lower a program that is selected; its registers and labels are its own. */
 static int lower_selected(struct gt_spirvgen *gen, const struct gt_spirv_program *program,
 			  uint32_t over)
 {
-	uint32_t runs = gt_spirv_id(gen->builder);
 	int error = gt_spirvgen_open_tables(gen);
 
 	if (error)
 		return error;
 	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
 	gt_spirvgen_declare_local(gen);
-	if (program->job->section->level == GT_LEVEL_BLOCK) {
-		gt_spirvgen_branch_if(gen, emit_runs_for_block(gen, is_at_exit(program)), runs,
-				      over);
-		gt_spirvgen_begin_block(gen, runs);
-	}
+	if (program->job->section->level == GT_LEVEL_BLOCK)
+		begin_block_if(gen, emit_runs_for_block(gen, is_at_exit(program)), over);
+	if (program->switch_address)
+		begin_block_if(gen, emit_is_on(gen, program->switch_address), over);
 	gt_spirvgen_lower_rows(gen);
 	gt_spirvgen_begin_block(gen, over);
 	return gen->error;

@@ -200,6 +200,7 @@ struct counter {
 	uint64_t words[2][2], *memory;
 	struct gt_symbol_values symbols;
 	struct gt_translate_options options;
+	uint64_t switch_address;
 };
 
 static void counter_open(struct counter *counter, const char *section, const char *text)
@@ -277,6 +278,7 @@ static bool wrap_module(struct counter *counters, size_t count, struct gt_strbuf
 			.object = &counters[i].object,
 			.job = &counters[i].job,
 			.options = &counters[i].options,
+			.switch_address = counters[i].switch_address,
 		};
 	CHECK(!gt_spirv_parse(file.data, file.size, &module, &diag));
 	gt_spirv_init_from(&builder, module);
@@ -353,6 +355,54 @@ TEST("wrapped kernels have their results, and programs see each work-item, warp 
 		CHECK_INT(count_of(&counters[3], 3), ITEMS / 32 * runs);
 	}
 	for (unsigned i = 0; i < 4; i++)
+		counter_clear(&counters[i]);
+}
+
+/* Adds the number of its kernel to element 0, and that of its site to element 1. */
+#define ADD_FIELD(key, offset)                                                                     \
+	"	ldxw r6, [r1+" offset "]\n"                                                        \
+	"	stw [r10-4], " key "\n"                                                            \
+	"	ldmap r1, 0\n"                                                                           \
+	"	mov r2, r10\n"                                                                           \
+	"	add r2, -4\n"                                                                            \
+	"	call 1\n"                                                                                \
+	"	jeq r0, 0, +1\n"                                                                         \
+	"	lock add [r0], r6\n"                                                                     \
+	"	mov r0, 0\n"                                                                             \
+	"	exit\n"
+
+TEST("programs read the numbers of their site, and run while their switch is on")
+{
+	gt_auto(cl_device) struct gt_cl_device *device = open_device();
+	gt_auto(cl_program) struct gt_cl_program *program = NULL;
+	gt_auto_strbuf binary = GT_STRBUF_INIT, log = GT_STRBUF_INIT;
+	const struct gt_site_value values[] = {
+		{.source = GT_SOURCE_KERNEL, .bits = 32, .operand = "7"},
+		{.source = GT_SOURCE_SITE, .bits = 32, .operand = "40"},
+	};
+	uint32_t switches[2] = {1, 1};
+	struct counter counters[2];
+	struct gt_diag diag = {0};
+
+	if (!device)
+		SKIP("there is no OpenCL device");
+	counter_open(&counters[0], "gpu/block_begin", ADD_FIELD("0", "72"));
+	counter_open(&counters[1], "gpu/finish.warp/*", ADD_FIELD("1", "464"));
+	for (unsigned i = 0; i < 2; i++) {
+		counters[i].job.values = values;
+		counters[i].job.value_count = gt_countof(values);
+		counters[i].switch_address = (uintptr_t)&switches[i];
+	}
+	if (!wrap_module(counters, 2, &binary))
+		SKIP("clang or llvm-spirv-14 is not installed");
+	if (gt_cl_program_load(device, binary.data, binary.length, &program, &log, &diag))
+		TAP_FAIL("%s: %s %s", diag.place, diag.text, gt_strbuf_string(&log));
+	run_kernel(program, "add");
+	switches[1] = 0;
+	run_kernel(program, "add");
+	CHECK_INT(count_of(&counters[0], 0), 7 * 2 * (ITEMS / GROUP));
+	CHECK_INT(count_of(&counters[1], 1), 40 * (ITEMS / 32));
+	for (unsigned i = 0; i < 2; i++)
 		counter_clear(&counters[i]);
 }
 
