@@ -8,6 +8,7 @@
 #include "base/ptx_names.h"
 #include "elf/demangle.h"
 #include "patch/private.h"
+#include "spirv/module.h"
 
 void gt_patch_image_clear(struct gt_patch_image *image)
 {
@@ -21,6 +22,8 @@ void gt_patch_image_clear(struct gt_patch_image *image)
 		gt_ptx_free(part->module);
 	}
 	gt_vec_free(&image->parts);
+	gt_spirv_module_free(image->spirv);
+	image->spirv = NULL;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */

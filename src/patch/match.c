@@ -5,12 +5,6 @@
 
 #define PROGRAM(n) (UINT64_C(1) << (n))
 
-/* Programs whose section names device functions rather than kernels. */
-static bool names_functions(const struct gt_section *section)
-{
-	return section->kind == GT_KIND_CALL || section->kind == GT_KIND_RETURN;
-}
-
 /* Programs of a kernel's own start and end, not of its statements. */
 static bool is_kernel_only(const struct gt_section *section)
 {
@@ -37,7 +31,8 @@ static int match_names(struct gt_patcher *patcher)
 			function->is_entry &&
 			!gt_patch_wants(options, function->name, gt_strbuf_string(&demangled));
 		for (uint32_t i = 0; i < options->program_count && !known->unwanted; i++)
-			if (names_functions(&options->programs[i].section) != function->is_entry &&
+			if (gt_patch_names_functions(&options->programs[i].section) !=
+				    function->is_entry &&
 			    gt_section_matches(&options->programs[i].section, function->name,
 					       gt_strbuf_string(&demangled)))
 				known->matched |= PROGRAM(i);
@@ -208,7 +203,7 @@ static int match_sites(struct gt_patcher *patcher)
 	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++) {
 		const struct gt_section *section = &patcher->options->programs[i].section;
 
-		if (!names_functions(section) && !is_kernel_only(section))
+		if (!gt_patch_names_functions(section) && !is_kernel_only(section))
 			error = match_callees(patcher, i);
 	}
 	return error;

@@ -48,6 +48,12 @@ struct gt_patcher {
 	struct gt_diag *diag;
 };
 
+/* Programs whose section names device functions rather than kernels. */
+static inline bool gt_patch_names_functions(const struct gt_section *section)
+{
+	return section->kind == GT_KIND_CALL || section->kind == GT_KIND_RETURN;
+}
+
 /* Whether the options include a kernel of these names. */
 static inline bool gt_patch_wants(const struct gt_patch_options *options, const char *mangled,
 				  const char *demangled)
