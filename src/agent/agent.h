@@ -110,6 +110,9 @@ struct gt_agent_exchange {
  */
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange);
+/* The same for an OpenCL program: the bytes of GT_AGENT_PROGRAM, and what its devices take. */
+void gt_agent_ask_program(const void *data, size_t size, uint32_t form,
+			  struct gt_agent_exchange *ret_exchange);
 /*
  * Report whether the patched image is loaded (0, the driver's CUresult or gt_agent_error), and
  * release it. keep: the driver reads it as long as the process lives, unless there is an error.

@@ -250,17 +250,13 @@ static void send_result(int socket, int error)
 
 /* Ask for an image over a connection. True: the reply is that there is a patched one, in *ret_fd.
  */
-static bool ask_for_image(int socket, const struct gt_agent_image *image, uint32_t capability,
-			  int64_t end, struct gt_agent_reply *reply, int *ret_fd)
+static bool ask_for_image(int socket, const struct gt_agent_image *image,
+			  struct gt_agent_request *request, int64_t end,
+			  struct gt_agent_reply *reply, int *ret_fd)
 {
-	struct gt_agent_request request = {
-		.operation = GT_AGENT_IMAGE,
-		.size = image->size,
-		.capability = capability,
-	};
 	int file = make_file(image);
 	bool is_answered =
-		file >= 0 && exchange_messages(socket, &request, file, end, reply, ret_fd);
+		file >= 0 && exchange_messages(socket, request, file, end, reply, ret_fd);
 
 	if (file >= 0)
 		close(file);
@@ -483,19 +479,40 @@ static bool passes_images(void)
 	return !given || strcmp(given, "0") != 0;
 }
 
-void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
-		  struct gt_agent_exchange *ret_exchange)
+static void ask(const struct gt_agent_image *image, struct gt_agent_request *request, int64_t end,
+		struct gt_agent_exchange *ret_exchange)
 {
-	int64_t end = deadline_of_request();
-	bool is_passed = passes_images() && may_match(image, capability, end);
-	int fd, socket = is_passed ? connect_collector(end) : -1;
+	int fd, socket = connect_collector(end);
 	struct gt_agent_reply reply;
 
+	request->size = image->size;
 	*ret_exchange = (struct gt_agent_exchange){.socket = socket};
-	if (socket < 0 || !ask_for_image(socket, image, capability, end, &reply, &fd))
+	if (socket < 0 || !ask_for_image(socket, image, request, end, &reply, &fd))
 		return;
 	if (!map_reply(&reply, fd, ret_exchange))
 		send_result(socket, GT_AGENT_NO_MEMORY);
+}
+
+void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
+		  struct gt_agent_exchange *ret_exchange)
+{
+	struct gt_agent_request request = {.operation = GT_AGENT_IMAGE, .capability = capability};
+	int64_t end = deadline_of_request();
+
+	*ret_exchange = (struct gt_agent_exchange){.socket = -1};
+	if (passes_images() && may_match(image, capability, end))
+		ask(image, &request, end, ret_exchange);
+}
+
+void gt_agent_ask_program(const void *data, size_t size, uint32_t form,
+			  struct gt_agent_exchange *ret_exchange)
+{
+	struct gt_agent_request request = {.operation = GT_AGENT_PROGRAM, .form = form};
+	const struct gt_agent_image image = {.data = data, .size = size};
+
+	*ret_exchange = (struct gt_agent_exchange){.socket = -1};
+	if (passes_images())
+		ask(&image, &request, deadline_of_request(), ret_exchange);
 }
 
 void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep)

@@ -38,7 +38,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 7,
+	GT_AGENT_VERSION = 8,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -67,6 +67,18 @@ enum gt_agent_operation {
 	 */
 	GT_AGENT_FINGERPRINT,
 	GT_AGENT_CALLS, /* the table of the calls to be recorded (call_table.h) */
+	/*
+	 * An OpenCL program that the process has built: its build options, a NUL, and OpenCL C,
+	 * SPIR-V or the bitcode of SPIR. The answer is as that of IMAGE.
+	 */
+	GT_AGENT_PROGRAM,
+};
+
+/* What the devices of an OpenCL program take. */
+enum gt_agent_form {
+	GT_AGENT_FORM_NONE, /* neither of these */
+	GT_AGENT_FORM_SPIRV,
+	GT_AGENT_FORM_SPIR,
 };
 
 struct gt_agent_request {
@@ -76,8 +88,8 @@ struct gt_agent_request {
 	__u64 size;            /* of the image; the file may be longer */
 	__u32 capability;      /* of the device: 75 for 7.5 */
 	__u32 thread, process; /* as the agent sees them */
-	__u32 reserved;
-	__u64 fingerprint[2]; /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
+	__u32 form;            /* of GT_AGENT_PROGRAM: gt_agent_form */
+	__u64 fingerprint[2];  /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
 	char token[GT_AGENT_TOKEN];
 };
 
@@ -117,6 +129,7 @@ enum gt_agent_error {
 	GT_AGENT_NO_MEMORY = -1,   /* the patched image could not be mapped */
 	GT_AGENT_NO_MAPS = -2,     /* the GPU does not reach the memory of the maps */
 	GT_AGENT_NO_ORIGINAL = -3, /* the driver rejected the original of a side module */
+	GT_AGENT_OPENCL = -1000,   /* and below: this and an error code of OpenCL */
 };
 
 /* The outcome for a patched image. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What libgputap-agent.so does for libgputap-calls.so, which hooks the functions of APIs. */
+/*
+ * What libgputap-agent.so does for libgputap-calls.so, which hooks the functions of APIs, and for
+ * libgputap-opencl.so, the layer of OpenCL's loader.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct gt_agent_ring;
 struct gt_agent_call_table;
+struct gt_agent_exchange;
 
 /* Replace a function that a program has looked up by its name; see gt_call_wrap. */
 typedef void *gt_agent_wrap_function(const char *symbol, void *function, const void *caller);
@@ -22,6 +27,11 @@ struct gt_agent_services {
 	/* In the child after fork. */
 	void (*forked)(void);
 	void (*set_wrap)(gt_agent_wrap_function *wrap);
+	/* For libgputap-opencl.so: gt_agent_map_memory, gt_agent_ask_program, gt_agent_finish. */
+	bool (*map_memory)(void **ret_memory, size_t *ret_size);
+	void (*ask_program)(const void *data, size_t size, uint32_t form,
+			    struct gt_agent_exchange *ret_exchange);
+	void (*finish)(struct gt_agent_exchange *exchange, int error, bool keep);
 };
 
 __attribute__((visibility("default"))) const struct gt_agent_services *gt_agent_services(void);

@@ -146,7 +146,8 @@ static void print_sums(const struct gt_cli_injection *self)
 		     plural(coverage.found), coverage.patched, coverage.rejected);
 	print_reasons(self);
 	if (!coverage.modules)
-		gt_cli_error("the command loaded no CUDA module that the agent could see");
+		gt_cli_error("the command loaded no CUDA module, and built no OpenCL program, that "
+			     "the agent could see");
 	else if (!coverage.kernels && self->given->kernels.words.count)
 		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
 			     self->given->kernels.words.items[0],

@@ -22,7 +22,7 @@ enum {
 int gt_inject_environment(struct gt_inject *inject, struct gt_environment *environment,
 			  bool filtered, struct gt_diag *diag)
 {
-	gt_autofree char *agent = NULL;
+	gt_autofree char *agent = NULL, *layer = NULL;
 	char filters[24];
 	int error = gt_installed_file("src/agent", "", "libgputap-agent.so", &agent, diag);
 
@@ -30,6 +30,10 @@ int gt_inject_environment(struct gt_inject *inject, struct gt_environment *envir
 	gt_inject_recover_always(inject, environment->soft_gpu);
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
+	if (!error)
+		error = gt_installed_file("src/agent", "", "libgputap-opencl.so", &layer, diag);
+	if (!error)
+		error = gt_environment_prepend(environment, "OPENCL_LAYERS", ':', layer);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_SOCKET, gt_inject_socket(inject));
 	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters() + filtered);

@@ -14,6 +14,7 @@
 #include "agent/message.h"
 #include "base/file.h"
 #include "base/file_limit.h"
+#include "opencl/opencl.h"
 
 static void image_bytes_clear(struct gt_inject_bytes *bytes)
 {
@@ -52,7 +53,7 @@ static bool copy_image(int fd, struct gt_inject_bytes *bytes)
 	return data;
 }
 
-static bool read_image(int fd, uint64_t size, struct gt_inject_bytes *bytes)
+bool gt_inject_bytes_read(int fd, uint64_t size, struct gt_inject_bytes *bytes)
 {
 	const int fixed = F_SEAL_WRITE | F_SEAL_SHRINK;
 	/* Files of other kinds may have a process behind them, which need not answer (FUSE). */
@@ -70,6 +71,28 @@ static void set_reason(struct gt_inject_connection *connection, const char *reas
 {
 	snprintf(connection->reason, sizeof(connection->reason), "%s", reason);
 	connection->module.reason = connection->reason;
+}
+
+/* ---- OpenCL programs ------------------------------------------------------------------- */
+
+static bool is_program(const struct gt_inject_job *job)
+{
+	return job->request.operation == GT_AGENT_PROGRAM;
+}
+
+/* Keep the sites of a program: the ends of its kernels. */
+static void put_program_sites(struct gt_inject *inject, const struct gt_patch_result *result)
+{
+	gt_vec_each (site, &result->sites) {
+		const struct gt_inject_site kept = {
+			.function = site->function,
+			.is_kernel = true,
+			.kinds = site->kinds,
+			.text = "",
+		};
+
+		gt_inject_sites_put(inject->sites, &kept);
+	}
 }
 
 /* ---- the numbers of kernels and sites -------------------------------------------------- */
@@ -128,6 +151,8 @@ static void number_patched(const struct gt_inject_job *job)
 		gt_inject_sites_add(inject->sites, image->module, result);
 	gt_vec_each (part, &image->parts)
 		gt_inject_sites_add(inject->sites, part->module, &part->result);
+	if (image->spirv)
+		put_program_sites(inject, result);
 	usages = read_usages(job);
 	gt_vec_each (kernel, &result->kernels)
 		keep_kernel(inject, kernel->name, usages, query->capability);
@@ -339,6 +364,18 @@ void gt_inject_image_reject(struct gt_inject *inject, struct gt_inject_connectio
 	set_reason(connection, reason);
 }
 
+static void describe_opencl(int code, char *reason, size_t size)
+{
+	const char *name = gt_cl_error_name(code);
+
+	if (name)
+		snprintf(reason, size, "the OpenCL library rejected the patched program (%s)",
+			 name);
+	else
+		snprintf(reason, size, "the OpenCL library rejected the patched program (%d)",
+			 code);
+}
+
 /* Why a process loaded the original although it received a patched image. */
 static void describe_error(int error, char *reason, size_t size)
 {
@@ -348,6 +385,8 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size, "the GPU cannot access the memory of the maps");
 	else if (error == GT_AGENT_NO_ORIGINAL)
 		snprintf(reason, size, "the driver rejected the original module");
+	else if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)
+		describe_opencl(error - GT_AGENT_OPENCL, reason, size);
 	else
 		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
 }
@@ -371,7 +410,7 @@ static bool is_lasting(int error)
 void gt_inject_image_fail(struct gt_inject *inject, struct gt_inject_connection *connection,
 			  int error)
 {
-	char reason[80];
+	char reason[128];
 
 	describe_error(error, reason, sizeof(reason));
 	gt_inject_image_reject(inject, connection, reason);
@@ -429,13 +468,15 @@ bool gt_inject_image_select(struct gt_inject_job *job)
 		.first_site = inject->next_site,
 		.first_kernel = inject->next_kernel,
 	};
-	if (read_image(job->file, job->request.size, &job->bytes))
-		job->error = select_source(job);
-	else
+	if (!gt_inject_bytes_read(job->file, job->request.size, &job->bytes))
 		job->error =
 			gt_diag(&job->diag, -EINVAL, "run", NULL, "the image could not be read");
+	else if (!is_program(job))
+		job->error = select_source(job);
 	if (job->error)
 		return false;
+	if (is_program(job))
+		return true;
 	job->is_known =
 		job->selection.matches && gt_inject_reuse_find(&job->query, &job->selection.source);
 	return !job->is_known && (job->selection.matches || job->selection.keep);
@@ -474,8 +515,11 @@ void gt_inject_image_patch(struct gt_inject_job *job)
 	options.first_site = job->query.first_site;
 	options.first_kernel = job->query.first_kernel;
 	options.symbols = &symbols;
-	job->error = gt_patch_selected(&job->selection, job->request.capability, &options,
-				       &job->image, &job->diag);
+	if (is_program(job))
+		gt_inject_program_patch(job, &options);
+	else
+		job->error = gt_patch_selected(&job->selection, job->request.capability, &options,
+					       &job->image, &job->diag);
 	if (!job->error && has_image(&job->image))
 		job->patched = make_patched_file(&job->image, &job->reply);
 }
@@ -491,7 +535,8 @@ static void count_patched(struct gt_inject_job *job)
 	make_record(query, result, &record);
 	number_patched(job);
 	count_record(job->inject, job->connection, &record, result->rejections.items);
-	if ((!record.kernel_count && !record.found) || (has_image(&job->image) && job->patched < 0))
+	if (is_program(job) || (!record.kernel_count && !record.found) ||
+	    (has_image(&job->image) && job->patched < 0))
 		return;
 	job->connection->known = gt_inject_reuse_keep(query, &record, result->rejections.items,
 						      &job->reply, job->patched);
@@ -558,7 +603,7 @@ static void keep_unmatched(const struct gt_inject_job *job)
 	};
 	bool is_sass = job->error == -ENODATA;
 
-	if (job->bytes.size < GT_AGENT_LARGE || (job->error && !is_sass) ||
+	if (is_program(job) || job->bytes.size < GT_AGENT_LARGE || (job->error && !is_sass) ||
 	    (!is_sass && (selection->matches || selection->source.cubin)))
 		return;
 	key.fingerprint = gt_fingerprint(job->bytes.data, job->bytes.size);
@@ -626,7 +671,8 @@ void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection
 	const struct gt_patch_options options = make_options(inject);
 	auto_image_bytes bytes = {0};
 
-	if (request->size <= GT_AGENT_MAX_LIST && read_image(file, request->size, &bytes) &&
+	if (request->size <= GT_AGENT_MAX_LIST &&
+	    gt_inject_bytes_read(file, request->size, &bytes) &&
 	    !may_match_list(bytes.data, bytes.size, &options)) {
 		reply.verdict = GT_AGENT_ORIGINAL;
 		connection->module.number = ++inject->coverage.modules;
@@ -668,7 +714,7 @@ void gt_inject_image_compiled(struct gt_inject *inject, struct gt_inject_connect
 	auto_image_bytes bytes = {0};
 
 	if (request->size <= GT_AGENT_MAX_COMPILED + sizeof(struct gt_agent_compiled) &&
-	    read_image(file, request->size, &bytes) &&
+	    gt_inject_bytes_read(file, request->size, &bytes) &&
 	    gt_recovered_take(inject->recovered, connection->user, bytes.data, bytes.size) ==
 		    -EAGAIN)
 		reply.verdict = GT_AGENT_WANTED;

@@ -39,6 +39,15 @@ struct gt_inject_job {
 	unsigned overtaken; /* how many later jobs were started while it waited */
 };
 
+/* inject_image.c: the bytes of a file. False: they cannot be read. Released with the job. */
+bool gt_inject_bytes_read(int fd, uint64_t size, struct gt_inject_bytes *bytes);
+
+/*
+ * inject_program.c: patch an OpenCL program into job->image; the worker does that. The options are
+ * for the job.
+ */
+void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_options *options);
+
 /*
  * inject_image.c: read the image and select its PTX. True: gt_inject_image_patch is due; else the
  * job can be answered.

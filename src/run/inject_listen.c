@@ -189,6 +189,7 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 {
 	switch (request->operation) {
 	case GT_AGENT_IMAGE:
+	case GT_AGENT_PROGRAM:
 		/* Until its answer nothing comes but its end. */
 		epoll_ctl(inject->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
 		return gt_inject_jobs_add(inject, connection, request, gt_take_fd(file));

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# GPU programs in the kernels of OpenCL programs: `gputap run`, through a layer of OpenCL's loader, on
+# a device of the CPU (PoCL). Needs no privileges and no GPU.
+
+load helper
+
+kernels=$build/tests/programs/opencl_kernels
+
+setup_file() {
+	cat >"$BATS_FILE_TMPDIR/count.c" <<-'END'
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(counts, unsigned long long, 4);
+		static inline int count(unsigned int key) {
+			unsigned long long *value = bpf_map_lookup_elem(&counts, &key);
+			if (value) __sync_fetch_and_add(value, 1);
+			return 0; }
+		SEC("gpu/entry/*") int begin(struct gputap_context *ctx) { return count(0); }
+		SEC("gpu/exit/*") int end(struct gputap_context *ctx) { return count(1); }
+		SEC("gpu/block_begin") int block(struct gputap_context *ctx) { return count(2); }
+		SEC("gpu/entry.warp/*") int warp(struct gputap_context *ctx) { return count(3); }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$BATS_TEST_DIRNAME/../../include" \
+		-c "$BATS_FILE_TMPDIR/count.c" -o "$BATS_FILE_TMPDIR/count.o"
+}
+
+setup() {
+	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+	count=$BATS_FILE_TMPDIR/count.o
+	cd "$BATS_TEST_TMPDIR" || return
+	need_file "$kernels" "test program for OpenCL (ocl-icd-opencl-dev, opencl-c-headers)"
+	clinfo -l 2>/dev/null | grep -q Device || skip "no OpenCL device (pocl-opencl-icd, clinfo)"
+	local version
+	for version in -14 -15 -16 -17 -18 -19 ''; do
+		command -v "clang$version" >/dev/null && command -v "llvm-spirv$version" >/dev/null && return
+	done
+	skip "clang and llvm-spirv of one version are not installed"
+}
+
+# object SECTION BODY: compiles a program with an array `values` of one number, $value.
+object() {
+	cat >program.c <<-END
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(values, unsigned long long, 1);
+		SEC("$1") int program(struct gputap_context *ctx) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&values, &key);
+			if (value) { $2; }
+			return 0; }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+}
+
+# counted OBJECT COMMAND…: the values of the first map become $output, with commas; a line before them
+# is what the command printed.
+counted() {
+	gputap run --gpu soft --json "$1" -- "${@:2}"
+	expect_status 0
+	printed=$(grep -v '^{' <<<"$output" || true)
+	coverage=$(grep '^{' <<<"$output" | jq -s '.[0].coverage')
+	output=$(grep '^{' <<<"$output" | jq -rs '.[0].maps[0].entries | map(.value | tostring) | join(",")')
+}
+
+# expect_counts PROGRAM COUNTS: the test program is right, and so are the counts of threads at the
+# start and the end, of blocks and of warps.
+expect_counts() {
+	counted "$count" "$kernels" "$1"
+	[ "$printed" = right ] || fail "$1: $printed"
+	expect_output "$2"
+}
+
+@test "an object counts the same threads in the CUDA example and in the OpenCL example" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example"
+	counted "$count" "$examples/opencl/opencl-vectoradd"
+	[ "$printed" = '262144 sums are right' ]
+	expect_output 262144,262144,1024,8192
+	counted "$count" "$examples/vectoradd"
+	expect_output 262144,262144,1024,8192
+}
+
+@test "kernels with local memory and barriers, and several queues, are counted" {
+	need_file "$examples/opencl/opencl-matmul" "OpenCL example"
+	counted "$count" "$examples/opencl/opencl-matmul"
+	[ "$printed" = '0 elements are wrong' ]
+	expect_output 16384,16384,64,512
+	counted "$count" "$examples/opencl/opencl-reduce"
+	[ "$printed" = 'the sum is right' ]
+	expect_output 65536,65536,512,2048
+	counted "$count" "$examples/opencl/opencl-queues"
+	expect_output 65536,65536,1024,2048
+}
+
+@test "build options, included files, callbacks, threads and many kernels keep their meaning" {
+	printf '%s\n' '__kernel void number(__global int *numbers, int first) {' \
+		'numbers[get_global_id(0)] = first + (int)get_global_id(0); }' >opencl_number.h
+	expect_counts plain 64,64,4,4
+	expect_counts options 128,128,8,8
+	expect_counts include 64,64,4,4
+	expect_counts callback 64,64,4,4
+	expect_counts threads 256,256,16,16
+	expect_counts many 128,128,8,8
+	jq -e '.kernels == 200 and .found == 800 and .patched == 800' <<<"$coverage"
+}
+
+@test "what OpenCL says of programs and kernels is what it says without gputap" {
+	expect_counts information 64,64,4,4
+	expect_counts references 64,64,4,4
+}
+
+@test "a program that does not compile has its own error, and no module is counted" {
+	gputap run --gpu soft "$count" -- "$kernels" malformed
+	expect_status 0
+	expect_output_line '^right$'
+	expect_error_line '^gputap: 0 modules: '
+	expect_error_line '^gputap: the command loaded no CUDA module, and built no OpenCL program, that the agent could see$'
+}
+
+@test "--kernel selects kernels by their names, --when and --switchable work" {
+	gputap run --gpu soft --kernel number7 "$count" -- "$kernels" many
+	expect_output_line '^right$'
+	expect_error_line '1 kernel, 200 compiled; 4 sites: 4 patched'
+	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
+	gputap run --gpu soft --when 'block_x == 1' program.o -- "$kernels" plain
+	expect_output_line '^  0: 16$'
+	gputap run --gpu soft --switchable program.o -- "$kernels" plain
+	expect_output_line '^  0: 64$'
+	gputap run --gpu soft --switchable --start-off program.o -- "$kernels" plain
+	expect_output_line '^right$'
+	expect_output_line '1 of 1 values are zero'
+}
+
+@test "a program sees the numbers of its kernel, its site and its thread" {
+	object 'gpu/exit/*' '__sync_fetch_and_add(value, 1000 * ctx->argument_count + 100 * ctx->site + 10 * ctx->kernel + (ctx->thread_x == 15))'
+	# The entry has no program, so that its exit is site 0; 4 of 64 threads are the 16th.
+	gputap run --gpu soft program.o -- "$kernels" plain
+	expect_output_line '^  0: 128004$'
+	# The second kernel of the second program.
+	gputap run --gpu soft program.o -- "$kernels" options
+	expect_output_line '^  0: 263048$'
+}
+
+# expect_original REASON COMMAND…: the program runs as it is, and the reason is named.
+expect_original() {
+	gputap run --gpu soft program.o -- "${@:2}"
+	expect_status 0
+	expect_output_line '^right$'
+	expect_error_line "$1"
+}
+
+@test "what cannot be inserted into OpenCL kernels is rejected by name" {
+	object 'gpu/load' '*value = 1'
+	expect_original '^gputap: 1 sites of program rejected: programs run at the entry and exit of OpenCL kernels only$' "$kernels" plain
+	object 'gpu/entry/*' '*value = bpf_clock64()'
+	expect_original '^gputap: 1 sites of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
+	object 'gpu/entry/*' '*value = ctx->arguments[0]'
+	expect_original '^gputap: 1 sites of program rejected: the arguments of OpenCL kernels are not available$' "$kernels" plain
+}
+
+# fake TOOL COMMANDS: in front of the compilers of the host.
+fake() {
+	local version
+	mkdir -p fake
+	for version in -14 -15 -16 -17 -18 -19 ''; do
+		printf '#!/bin/sh\n%s\n' "$2" >"fake/$1$version"
+		chmod +x "fake/$1$version"
+	done
+	export PATH=$PWD/fake:$PATH
+}
+
+@test "without a compiler a program is source only" {
+	object 'gpu/entry/*' '*value = 1'
+	mkdir bin
+	# PoCL links its kernels.
+	ln -s "$(command -v ld)" bin/ld
+	observe env PATH="$PWD/bin" "$build/gputap" run --gpu soft program.o -- "$kernels" plain
+	expect_status 0
+	expect_output_line '^right$'
+	expect_error_line '^gputap: 1 modules loaded as they are: source only: clang and llvm-spirv of one version, 14 or newer, compile it$'
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
+}
+
+@test "a compiler that fails is named with its message, and the program is built as it is" {
+	object 'gpu/entry/*' '*value = 1'
+	fake clang 'echo no luck today >&2; exit 3'
+	expect_original '^gputap: 1 modules loaded as they are: clang-14 failed \(status 3\): no luck today$' "$kernels" plain
+}
+
+@test "a program that the device rejects once patched is built as it was" {
+	object 'gpu/entry/*' '*value = 1'
+	# Only the conversion from SPIR-V (-r), of what was patched, is wrong.
+	local tool
+	tool=$(command -v llvm-spirv-14 || command -v llvm-spirv)
+	fake llvm-spirv "[ \"\$1\" = -r ] || exec '$tool' \"\$@\"; echo this is no bitcode"
+	expect_original '^gputap: 1 modules loaded as they are: the OpenCL library rejected the patched program \(CL_[A-Z_]+\)$' "$kernels" plain
+	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 1 site: 0 patched, 1 rejected$'
+}
+
+@test "a program that is patched too late is built as it is" {
+	object 'gpu/entry/*' '*value = 1'
+	fake clang 'sleep 2; exit 1'
+	GPUTAP_AGENT_DEADLINE=100 expect_original '^gputap: 1 module: 0 patched' "$kernels" plain
+}
+
+# run_to_end PROGRAM: $output is what the program printed, which outlives gputap.
+run_to_end() {
+	mkfifo end
+	"$build/gputap" run --gpu soft "$count" -- sh -c \
+		"exec 9>'$PWD/end'; exec '$kernels' $1 >'$PWD/printed' 2>&1" >/dev/null 2>&1 3>&- &
+	# Ends when the program has closed its end.
+	cat end >/dev/null
+	output=$(cat printed)
+	rm end
+}
+
+@test "an OpenCL program runs on when the collector is killed: before, while and after it patches" {
+	run_to_end orphaned
+	expect_output right
+	run_to_end orphaned-later
+	expect_output right
+	fake clang 'kill -KILL $PPID; exit 1'
+	run_to_end plain
+	expect_output right
+}
+
+@test "the layer changes nothing without the agent, and without a collector" {
+	local layer=$build/src/agent/libgputap-opencl.so
+	observe env OPENCL_LAYERS="$layer" "$kernels" information
+	expect_output right
+	expect_error ''
+	observe env OPENCL_LAYERS="$layer" GPUTAP_AGENT_SOCKET=gputap-nobody-listens "$kernels" information
+	expect_output right
+	observe env OPENCL_LAYERS="$layer" GPUTAP_AGENT_SOCKET=gputap-nobody-listens \
+		LD_PRELOAD="$build/src/agent/libgputap-agent.so" "$kernels" information
+	expect_output right
+	expect_error ''
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Programs of OpenCL whose kernels `gputap run` counts, and what it must not disturb. Each checks
+ * its results and what OpenCL says of its kernels, launches kernels of 64 work-items, and prints
+ * "right".
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	ITEMS = 64,
+	MANY = 200, /* kernels of a program */
+	THREADS = 4,
+};
+
+static cl_context context;
+static cl_device_id device;
+static cl_command_queue queue;
+
+static bool open_device(void)
+{
+	cl_platform_id platform;
+	cl_int error;
+
+	if (clGetPlatformIDs(1, &platform, NULL) ||
+	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
+		return false;
+	context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+	if (error)
+		return false;
+	queue = clCreateCommandQueue(context, device, 0, &error);
+	return !error;
+}
+
+static const char source[] = "#ifndef STEP\n"
+			     "#define STEP 1\n"
+			     "#endif\n"
+			     "__kernel void number(__global int *numbers, int first) {\n"
+			     "	int i = get_global_id(0);\n"
+			     "	numbers[i] = first + i * STEP;\n"
+			     "}\n";
+
+static cl_program create(const char *text)
+{
+	return clCreateProgramWithSource(context, 1, &text, NULL, NULL);
+}
+
+/* Launch a kernel `number`; whether its results are right. */
+static bool launch(cl_kernel kernel, int first, int step)
+{
+	const size_t items = ITEMS, group = 16;
+	int numbers[ITEMS];
+	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(numbers), NULL, NULL);
+	bool right =
+		buffer && !clSetKernelArg(kernel, 0, sizeof(buffer), &buffer) &&
+		!clSetKernelArg(kernel, 1, sizeof(first), &first) &&
+		!clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL) &&
+		!clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL,
+				     NULL);
+
+	for (int i = 0; i < ITEMS && right; i++)
+		right = numbers[i] == first + i * step;
+	clReleaseMemObject(buffer);
+	return right;
+}
+
+static bool launch_by_name(cl_program program, const char *name, int first, int step)
+{
+	cl_kernel kernel = clCreateKernel(program, name, NULL);
+	bool right = kernel && launch(kernel, first, step);
+
+	return right && !clReleaseKernel(kernel);
+}
+
+static bool run_plain(void)
+{
+	cl_program program = create(source);
+
+	return !clBuildProgram(program, 1, &device, NULL, NULL, NULL) &&
+	       launch_by_name(program, "number", 5, 1) && !clReleaseProgram(program);
+}
+
+/* ---- building ---- */
+
+/* For all devices, with options, and again with others. */
+static bool run_options(void)
+{
+	cl_program program = create(source);
+	bool right = !clBuildProgram(program, 0, NULL, "-D STEP=3 -cl-mad-enable", NULL, NULL) &&
+		     launch_by_name(program, "number", 5, 3) &&
+		     !clBuildProgram(program, 1, &device, "-DSTEP=7 -w", NULL, NULL) &&
+		     launch_by_name(program, "number", 5, 7);
+
+	return right && !clReleaseProgram(program);
+}
+
+static bool run_include(void)
+{
+	cl_program program = create("#include \"opencl_number.h\"\n");
+
+	return !clBuildProgram(program, 1, &device, "-I .", NULL, NULL) &&
+	       launch_by_name(program, "number", 0, 1) && !clReleaseProgram(program);
+}
+
+static bool run_malformed(void)
+{
+	cl_program program = create("__kernel void number(__global int *numbers { }\n");
+	size_t size = 0;
+	cl_int error;
+
+	return clBuildProgram(program, 1, &device, NULL, NULL, NULL) == CL_BUILD_PROGRAM_FAILURE &&
+	       !clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) &&
+	       size > 1 && !clCreateKernel(program, "number", &error) &&
+	       error == CL_INVALID_PROGRAM_EXECUTABLE && !clReleaseProgram(program);
+}
+
+static void CL_CALLBACK launch_built(cl_program program, void *data)
+{
+	*(bool *)data = launch_by_name(program, "number", 1, 1);
+}
+
+static bool run_callback(void)
+{
+	cl_program program = create(source);
+	bool right = false;
+
+	/* The callback's launch is over when PoCL returns: it builds at once. */
+	return !clBuildProgram(program, 1, &device, NULL, launch_built, &right) && right &&
+	       !clReleaseProgram(program);
+}
+
+static void *build_and_run(void *right)
+{
+	cl_program program = create(source);
+	cl_kernel kernel;
+
+	if (clBuildProgram(program, 1, &device, NULL, NULL, NULL))
+		return NULL;
+	kernel = clCreateKernel(program, "number", NULL);
+	*(bool *)right = kernel && launch(kernel, 3, 1) && !clReleaseKernel(kernel) &&
+			 !clReleaseProgram(program);
+	return NULL;
+}
+
+static bool run_threads(void)
+{
+	pthread_t threads[THREADS];
+	bool right[THREADS] = {false}, all = true;
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, build_and_run, &right[i]);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		all &= right[i];
+	}
+	return all;
+}
+
+static bool run_many(void)
+{
+	static char text[MANY * 256];
+	cl_kernel kernels[MANY];
+	cl_uint count = 0;
+	size_t at = 0;
+	cl_program program;
+
+	for (int i = 0; i < MANY; i++)
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at,
+			"__kernel void number%d(__global int *numbers, int first) {\n"
+			"	numbers[get_global_id(0)] = first + "
+			"(int)get_global_id(0) * %d;\n}\n",
+			i, i);
+	program = create(text);
+	if (clBuildProgram(program, 1, &device, NULL, NULL, NULL) ||
+	    clCreateKernelsInProgram(program, MANY, kernels, &count) || count != MANY)
+		return false;
+	for (int i = 0; i < MANY; i++)
+		clReleaseKernel(kernels[i]);
+	return launch_by_name(program, "number0", 4, 0) &&
+	       launch_by_name(program, "number199", 4, 199) && !clReleaseProgram(program);
+}
+
+/* ---- what OpenCL says ---- */
+
+static bool is_described(cl_kernel kernel, cl_program program, cl_uint references)
+{
+	cl_uint arguments = 0, count = 0;
+	cl_program of = NULL;
+	char name[16] = "";
+
+	return !clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof(of), &of, NULL) &&
+	       of == program &&
+	       !clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments, NULL) &&
+	       arguments == 2 &&
+	       !clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof(name), name, NULL) &&
+	       !strcmp(name, "number") &&
+	       !clGetKernelInfo(kernel, CL_KERNEL_REFERENCE_COUNT, sizeof(count), &count, NULL) &&
+	       count == references;
+}
+
+static bool has_argument_name(cl_kernel kernel)
+{
+	char name[16] = "";
+
+	return !clGetKernelArgInfo(kernel, 1, CL_KERNEL_ARG_NAME, sizeof(name), name, NULL) &&
+	       !strcmp(name, "first");
+}
+
+static bool run_information(void)
+{
+	cl_program program = create(source);
+	char text[sizeof(source)] = "";
+	cl_int error = 0;
+	cl_kernel kernel;
+
+	if (clBuildProgram(program, 1, &device, "-cl-kernel-arg-info", NULL, NULL))
+		return false;
+	kernel = clCreateKernel(program, "number", &error);
+	return !error && !clCreateKernel(program, "missing", &error) &&
+	       error == CL_INVALID_KERNEL_NAME && is_described(kernel, program, 1) &&
+	       !clRetainKernel(kernel) && is_described(kernel, program, 2) &&
+	       !clReleaseKernel(kernel) && is_described(kernel, program, 1) &&
+	       has_argument_name(kernel) &&
+	       !clGetProgramInfo(program, CL_PROGRAM_SOURCE, sizeof(text), text, NULL) &&
+	       !strcmp(text, source) && launch(kernel, 1, 1) && !clReleaseKernel(kernel) &&
+	       !clReleaseProgram(program);
+}
+
+/* Kernels are valid after the program's last reference, which a second one precedes. */
+static bool run_references(void)
+{
+	cl_program program = create(source);
+	cl_kernel kernel;
+
+	if (clRetainProgram(program) || clBuildProgram(program, 1, &device, NULL, NULL, NULL) ||
+	    clReleaseProgram(program))
+		return false;
+	kernel = clCreateKernel(program, "number", NULL);
+	return kernel && !clReleaseProgram(program) && launch(kernel, 9, 1) &&
+	       !clReleaseKernel(kernel);
+}
+
+/* ---- without gputap, which is the parent ---- */
+
+static bool run_orphaned(void)
+{
+	kill(getppid(), SIGKILL);
+	return run_plain();
+}
+
+static bool run_orphaned_later(void)
+{
+	cl_program program = create(source);
+	cl_kernel kernel;
+
+	if (clBuildProgram(program, 1, &device, NULL, NULL, NULL))
+		return false;
+	kernel = clCreateKernel(program, "number", NULL);
+	kill(getppid(), SIGKILL);
+	return launch(kernel, 1, 1) && launch(kernel, 2, 1) && run_plain();
+}
+
+int main(int count, char **arguments)
+{
+	static const struct {
+		const char *name;
+		bool (*run)(void);
+	} programs[] = {
+		{"plain", run_plain},
+		{"options", run_options},
+		{"include", run_include},
+		{"malformed", run_malformed},
+		{"callback", run_callback},
+		{"threads", run_threads},
+		{"many", run_many},
+		{"information", run_information},
+		{"references", run_references},
+		{"orphaned", run_orphaned},
+		{"orphaned-later", run_orphaned_later},
+	};
+
+	for (size_t i = 0; count == 2 && i < sizeof(programs) / sizeof(*programs); i++)
+		if (!strcmp(arguments[1], programs[i].name)) {
+			puts(open_device() && programs[i].run() ? "right" : "wrong");
+			return 0;
+		}
+	fprintf(stderr, "usage: opencl_kernels PROGRAM\n");
+	return 2;
+}
