@@ -99,12 +99,13 @@ static int read_options(const char *text, struct options *options, struct gt_dia
 
 /* ---- the tools ---- */
 
+/* OpenCL C to the text of LLVM's intermediate code. */
 static int run_compiler(const char *name, const struct options *options,
 			const struct gt_cl_files *files, int directory)
 {
 	/* Functions without "optnone", so that the device's compiler optimizes them. */
 	static const char *const fixed[] = {
-		"-c",
+		"-S",
 		"-x",
 		"cl",
 		"-O0",
@@ -133,6 +134,15 @@ static int run_compiler(const char *name, const struct options *options,
 	return gt_cl_run_tool(words, files, directory);
 }
 
+/* The text to bitcode. */
+static int run_assembler(const char *name, const struct gt_cl_files *files)
+{
+	const char *const words[] = {name,         "-c", "-x", "ir", "-target", "spir64",
+				     "-emit-llvm", "-o", "-",  "-",  NULL};
+
+	return gt_cl_run_tool(words, files, -1);
+}
+
 static int run_converter(const char *name, const struct gt_cl_files *files)
 {
 	const char *const words[] = {name, "--spirv-max-version=1.0", "/proc/self/fd/0", "-o", "-",
@@ -143,24 +153,35 @@ static int run_converter(const char *name, const struct gt_cl_files *files)
 
 /* One step: what is read, and what is written. */
 struct step {
+	enum { COMPILE, ASSEMBLE, CONVERT } kind;
 	const char *tool;
-	const struct options *options; /* of clang; NULL: the tool is llvm-spirv */
+	const struct options *options; /* of COMPILE */
 	int directory;
-	const void *bytes;
-	size_t size;
 };
 
+static int run_tool(const struct step *step, const struct gt_cl_files *files)
+{
+	switch (step->kind) {
+	case COMPILE:
+		return run_compiler(step->tool, step->options, files, step->directory);
+	case ASSEMBLE:
+		return run_assembler(step->tool, files);
+	case CONVERT:
+		return run_converter(step->tool, files);
+	}
+	return -EINVAL;
+}
+
 /* Run a tool; its output is added. 0; -ENOENT without a diag: it is not installed; -Exxx. */
-static int run_step(const struct step *step, struct gt_strbuf *ret_output,
-		    struct gt_strbuf *ret_log, struct gt_diag *diag)
+static int run_step(const struct step *step, const void *bytes, size_t size,
+		    struct gt_strbuf *ret_output, struct gt_strbuf *ret_log, struct gt_diag *diag)
 {
 	gt_auto_cl_files files = GT_CL_FILES_NONE;
-	int status = gt_cl_files_open(&files, step->bytes, step->size, diag);
+	int status = gt_cl_files_open(&files, bytes, size, diag);
 
 	if (status)
 		return status;
-	status = step->options ? run_compiler(step->tool, step->options, &files, step->directory)
-			       : run_converter(step->tool, &files);
+	status = run_tool(step, &files);
 	if (status == -ENOENT)
 		return status;
 	gt_cl_files_append(files.messages, ret_log);
@@ -173,26 +194,56 @@ static int run_step(const struct step *step, struct gt_strbuf *ret_output,
 		      : 0;
 }
 
+/*
+ * clang writes llvm.fmuladd where the language lets a product and a sum be fused, and leaves that
+ * to the device's compiler. SPIR-V has OpenCL's mad for it, which PoCL does not fuse.
+ */
+static void fuse_products(const struct gt_strbuf *text, struct gt_strbuf *fused)
+{
+	static const char wanted[] = "@llvm.fmuladd.";
+	const char *at = gt_strbuf_string(text), *found;
+
+	while ((found = strstr(at, wanted))) {
+		gt_strbuf_add(fused, at, (size_t)(found - at));
+		gt_strbuf_puts(fused, "@llvm.fma.");
+		at = found + sizeof(wanted) - 1;
+	}
+	gt_strbuf_puts(fused, at);
+}
+
+/* OpenCL C to bitcode. */
+static int compile_text(size_t number, const struct gt_cl_source *source,
+			const struct options *options, struct gt_strbuf *ret_bitcode,
+			struct gt_strbuf *ret_log, struct gt_diag *diag)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT, fused = GT_STRBUF_INIT;
+	const struct gt_strbuf *assembled = source->fuses ? &fused : &text;
+	const struct step compile = {COMPILE, tools[number].compiler, options, source->directory};
+	const struct step assemble = {.kind = ASSEMBLE, .tool = tools[number].compiler};
+	int error = run_step(&compile, source->bytes, source->size, &text, ret_log, diag);
+
+	if (error)
+		return error;
+	if (source->fuses)
+		fuse_products(&text, &fused);
+	if (assembled->failed)
+		return gt_diag(diag, -ENOMEM, "device", NULL, "out of memory");
+	return run_step(&assemble, assembled->data, assembled->length, ret_bitcode, ret_log, diag);
+}
+
 static int compile_with(size_t number, const struct gt_cl_source *source,
 			const struct options *options, struct gt_strbuf *ret_module,
 			struct gt_strbuf *ret_log, struct gt_diag *diag)
 {
+	const struct step convert = {.kind = CONVERT, .tool = tools[number].converter};
 	gt_auto_strbuf bitcode = GT_STRBUF_INIT;
-	struct step compile = {.tool = tools[number].compiler,
-			       .options = options,
-			       .directory = source->directory,
-			       .bytes = source->bytes,
-			       .size = source->size};
-	struct step convert = {
-		.tool = tools[number].converter, .bytes = source->bytes, .size = source->size};
-	int error = 0;
+	int error;
 
-	if (source->is_text) {
-		error = run_step(&compile, &bitcode, ret_log, diag);
-		convert.bytes = bitcode.data;
-		convert.size = bitcode.length;
-	}
-	return error ? error : run_step(&convert, ret_module, ret_log, diag);
+	if (!source->is_text)
+		return run_step(&convert, source->bytes, source->size, ret_module, ret_log, diag);
+	error = compile_text(number, source, options, &bitcode, ret_log, diag);
+	return error ? error
+		     : run_step(&convert, bitcode.data, bitcode.length, ret_module, ret_log, diag);
 }
 
 int gt_cl_compile(const struct gt_cl_source *source, struct gt_strbuf *ret_module,

@@ -101,6 +101,8 @@ struct gt_cl_source {
 	const void *bytes;
 	size_t size;
 	bool is_text;
+	/* The device's compiler fuses products with sums where the language allows it. */
+	bool fuses;
 	const char *options; /* as clBuildProgram takes them */
 	int directory;       /* that relative names of included files are in; -1: this process's */
 };

@@ -53,6 +53,16 @@ static void add_message(const struct gt_strbuf *log, struct gt_diag *diag)
 			 (int)strcspn(text, "\n"), text);
 }
 
+/* Whether PoCL's compiler, which takes SPIR, fuses products with sums on this CPU. */
+static bool cpu_fuses(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("fma");
+#else
+	return true;
+#endif
+}
+
 /*
  * Compile what is no SPIR-V. Source includes the files that its compiler may read, so that the
  * compiler of another user than the process's is not used.
@@ -67,6 +77,7 @@ static int compile(const struct gt_inject_job *job, const struct program_request
 		.bytes = request->bytes,
 		.size = request->size,
 		.is_text = !begins_with(request, "BC\xc0\xde", 4),
+		.fuses = job->request.form == GT_AGENT_FORM_SPIR && cpu_fuses(),
 		.options = request->options,
 	};
 	int error;

@@ -109,6 +109,15 @@ expect_counts() {
 	expect_counts references 64,64,4,4
 }
 
+@test "an instrumented kernel rounds as without gputap" {
+	observe "$kernels" rounding
+	local plain=$output
+	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
+	counted program.o "$kernels" rounding
+	[ "$printed" = "$plain" ] || fail "without gputap: $plain; with it: $printed"
+	expect_output 64
+}
+
 @test "a program that does not compile has its own error, and no module is counted" {
 	gputap run --gpu soft "$count" -- "$kernels" malformed
 	expect_status 0

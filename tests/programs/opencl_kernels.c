@@ -187,6 +187,43 @@ static bool run_many(void)
 	       launch_by_name(program, "number199", 4, 199) && !clReleaseProgram(program);
 }
 
+/* Products with sums, and functions: prints a number that all results change. */
+static bool run_rounding(void)
+{
+	static const char text[] =
+		"__kernel void number(__global int *numbers, int first) {\n"
+		"	int i = get_global_id(0);\n"
+		"	float x = 0.1f + i * 0.01237f, y = x * 1.7f + 0.3f, sum = first;\n"
+		"	for (int k = 0; k < 8; k++) {\n"
+		"		sum += x * y - sum * x;\n"
+		"		y = y * x + sin(y) / sqrt(x) - exp(x) * 0.1f;\n"
+		"	}\n"
+		"	numbers[i] = as_int(sum + y);\n"
+		"}\n";
+	const size_t items = ITEMS;
+	cl_program program = create(text);
+	unsigned numbers[ITEMS], all = 0;
+	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(numbers), NULL, NULL);
+	const int first = 3;
+	cl_kernel kernel;
+
+	if (clBuildProgram(program, 1, &device, NULL, NULL, NULL))
+		return false;
+	kernel = clCreateKernel(program, "number", NULL);
+	if (clSetKernelArg(kernel, 0, sizeof(buffer), &buffer) ||
+	    clSetKernelArg(kernel, 1, sizeof(first), &first) ||
+	    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ||
+	    clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL, NULL))
+		return false;
+	for (int i = 0; i < ITEMS; i++)
+		all = all * 31 + numbers[i];
+	printf("%08x\n", all);
+	clReleaseMemObject(buffer);
+	clReleaseKernel(kernel);
+	clReleaseProgram(program);
+	return true;
+}
+
 /* ---- what OpenCL says ---- */
 
 static bool is_described(cl_kernel kernel, cl_program program, cl_uint references)
@@ -280,6 +317,7 @@ int main(int count, char **arguments)
 		{"callback", run_callback},
 		{"threads", run_threads},
 		{"many", run_many},
+		{"rounding", run_rounding},
 		{"information", run_information},
 		{"references", run_references},
 		{"orphaned", run_orphaned},
