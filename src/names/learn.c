@@ -138,6 +138,18 @@ static int learn_arguments(struct gt_names *names, const struct gt_event *event)
 	return gt_names_replace(names->arguments, &thread, sizeof(thread), arguments);
 }
 
+/* What is needed of the map for perf is read now: with its process it may disappear. */
+static void read_perf_map(const struct gt_names *names, __u32 process, const __u64 *addresses,
+			  size_t count)
+{
+	struct gt_location location;
+
+	for (size_t i = 0; names->perf_maps && i < count; i++)
+		if (!gt_python_is_frame(addresses[i]) &&
+		    !gt_space_at(names->space, process, addresses[i]))
+			gt_perf_maps_find(names->perf_maps, process, addresses[i], true, &location);
+}
+
 static int learn_stack(struct gt_names *names, const struct gt_event *event)
 {
 	const struct gt_event_stack *record = (const void *)event;
@@ -145,6 +157,7 @@ static int learn_stack(struct gt_names *names, const struct gt_event *event)
 	size_t count = gt_event_tail_size(event) / sizeof(__u64);
 	struct known_stack *stack = malloc(sizeof(*stack) + count * sizeof(__u64));
 
+	read_perf_map(names, event->process, record->addresses, count);
 	if (stack) {
 		stack->truncated = record->flags & GT_STACK_TRUNCATED;
 		stack->count = count;

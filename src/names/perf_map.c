@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/proc_status.h"
 #include "base/vec.h"
 
 #define MAX_MAP_BYTES ((uint64_t)256 << 20) /* of one file that are read */
@@ -24,7 +25,8 @@ struct jit_function {
 
 /* The map of a process. */
 struct perf_map {
-	char path[64];
+	uint32_t process;
+	char path[64]; /* of what was read */
 	uint64_t read; /* bytes, of whole lines */
 	/* By start, as far as `sorted`. */
 	GT_VEC(struct jit_function *) functions;
@@ -93,10 +95,36 @@ static void add_line(struct perf_map *map, char *line)
 	}
 }
 
-/* The file, if it has grown. It is another program's: anything may be in its place. */
-static FILE *open_further(const struct perf_map *map)
+static int open_map(const char *path)
 {
-	gt_autoclose int fd = open(map->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/*
+ * In a container the file is in its own /tmp, while the process lives, and its name has the process
+ * id that the process itself sees.
+ */
+static int find_map(struct perf_map *map)
+{
+	char directory[32];
+	uint32_t inner;
+	int fd;
+
+	snprintf(directory, sizeof(directory), "/proc/%" PRIu32, map->process);
+	inner = gt_proc_status_number(directory, "NSpid", true);
+	snprintf(map->path, sizeof(map->path), "%s/root/tmp/perf-%" PRIu32 ".map", directory,
+		 inner ? inner : map->process);
+	fd = open_map(map->path);
+	if (fd >= 0)
+		return fd;
+	snprintf(map->path, sizeof(map->path), "/tmp/perf-%" PRIu32 ".map", map->process);
+	return open_map(map->path);
+}
+
+/* The file, if it has grown. It is another program's: anything may be in its place. */
+static FILE *open_further(struct perf_map *map)
+{
+	gt_autoclose int fd = map->read ? open_map(map->path) : find_map(map);
 	struct stat status;
 	FILE *file;
 
@@ -180,11 +208,7 @@ static struct perf_map *map_of(struct gt_perf_maps *maps, uint32_t process)
 	map = calloc(1, sizeof(*map));
 	if (!map)
 		return NULL;
-	/* In a container the file is in its own /tmp, while the process lives. */
-	snprintf(map->path, sizeof(map->path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map",
-		 process, process);
-	if (access(map->path, R_OK))
-		snprintf(map->path, sizeof(map->path), "/tmp/perf-%" PRIu32 ".map", process);
+	map->process = process;
 	if (gt_hash_set_u64(maps->maps, process, map)) {
 		free(map);
 		return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions that a process compiled at run time, from /tmp/perf-PID.map, as JIT compilers write it
- * for perf: lines "START SIZE NAME", both numbers hexadecimal (tools/perf/Documentation/
- * jit-interface.txt of Linux). The file grows; it is untrusted.
+ * Functions that a process compiled at run time, from /tmp/perf-PID.map of its own root directory
+ * and PID namespace, as JIT compilers write it for perf: lines "START SIZE NAME", both numbers
+ * hexadecimal (tools/perf/Documentation/ jit-interface.txt of Linux). The file grows; it is
+ * untrusted.
  */
 #pragma once
 

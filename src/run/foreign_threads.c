@@ -5,13 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/proc_status.h"
 
 enum {
-	MAX_STATUS_BYTES = 1 << 16,
 	MAX_FOREIGN_THREADS = 1 << 16, /* ids that are kept: a traced process can write any */
 };
 
@@ -36,41 +34,15 @@ static uint32_t kept_id(const struct gt_foreign_threads *threads, uint32_t inner
 	return value ? (uint32_t)(value - 1) : 0;
 }
 
-/* The first or the last number of the line of a name, as in "NSpid: 4711 12 1"; 0: none. */
-static uint32_t number_of_line(const char *status, const char *name, bool last)
-{
-	const char *line = strstr(status, name);
-	uint32_t number = 0;
-	char *end;
-
-	if (!line)
-		return 0;
-	line += strlen(name);
-	do {
-		unsigned long value;
-
-		line += strspn(line, " \t");
-		value = strtoul(line, &end, 10);
-		if (end == line)
-			break;
-		number = (uint32_t)value;
-		line = end;
-	} while (last);
-	return number;
-}
-
 static void read_thread(struct gt_foreign_threads *threads, const char *name)
 {
-	gt_auto_file status = {0};
-	char path[64];
+	char directory[48];
 	uint32_t inner;
 
-	if (*name == '.' || snprintf(path, sizeof(path), "/proc/%d/task/%s/status",
-				     threads->process, name) >= (int)sizeof(path))
+	if (*name == '.' || snprintf(directory, sizeof(directory), "/proc/%d/task/%s",
+				     threads->process, name) >= (int)sizeof(directory))
 		return;
-	if (gt_file_read(path, MAX_STATUS_BYTES, &status, NULL))
-		return;
-	inner = number_of_line((const char *)status.data, "\nNSpid:", true);
+	inner = gt_proc_status_number(directory, "NSpid", true);
 	if (inner)
 		keep_id(threads, inner, (uint32_t)strtoul(name, NULL, 10));
 }
@@ -130,11 +102,8 @@ uint32_t gt_foreign_thread(struct gt_foreign_threads *threads, uint32_t inner)
 
 uint32_t gt_foreign_parent(const struct gt_foreign_threads *threads)
 {
-	gt_auto_file status = {0};
-	char path[48];
+	char directory[48];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", threads->process);
-	if (gt_file_read(path, MAX_STATUS_BYTES, &status, NULL))
-		return 0;
-	return number_of_line((const char *)status.data, "\nPPid:", false);
+	snprintf(directory, sizeof(directory), "/proc/%d", threads->process);
+	return gt_proc_status_number(directory, "PPid", false);
 }

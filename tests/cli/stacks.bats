@@ -56,3 +56,30 @@ check_stacks() {
 	complete=$(jq '[.leaks[] | select(.stack.frames[-1].function == "_start") | .count] | add // 0' leaks.json)
 	[ "$complete" -ge 20000 ] || fail "$complete of 40000 stacks are complete"
 }
+
+# check_jit PREFIX…: the function that the program makes has its name, also after the end of both.
+check_jit() {
+	local tracer
+	rm -f go
+	"$build/gputap" trace --gpu soft --stack fp --json -o jit.json -- "$@" ./jit >out 3>&- &
+	tracer=$!
+	wait_for grep -q '"name":"cudaMalloc"' jit.json
+	touch go
+	wait $tracer
+	rm "$(cat out)"
+	jq -es 'any(.stack.frames[0].function? == "jit::train_step(int)")' jit.json >/dev/null ||
+		fail "$(cat jit.json)"
+}
+
+@test "functions of JIT compilers have the names of the map for perf, also of a container's process" {
+	gcc -g -O1 -fno-omit-frame-pointer "-I$root/softgpu/include" "$root/tests/programs/jit.c" -o jit \
+		"$softgpu/libcudart.so.13" || fail "gcc"
+	check_jit
+	touch go
+	gputap record -e cuda --gpu soft --stack fp -o jit.gtap -- ./jit
+	rm "$output"
+	gputap leaks --from jit.gtap
+	expect_output_line 'jit::train_step\(int\) \(perf-[0-9]+\.map\)'
+	need_root
+	check_jit unshare --pid --fork
+}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What numbers in events stand for: processes, functions, libraries, clocks, the account. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "event/kinds.h"
 #include "names/handles.h"
@@ -155,6 +157,28 @@ TEST("the variable of a handle names its kernel, and other variables name none")
 		CHECK_INT(gt_handle_kernel(elf, cases[i].variable, &name), cases[i].kernel != NULL);
 		CHECK_STR(gt_strbuf_string(&name), cases[i].kernel ? cases[i].kernel : "");
 	}
+}
+
+TEST("a function of a JIT compiler has its name when its process and map are gone")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	const __u64 addresses[] = {0x1008};
+	struct gt_event_stack *event =
+		(void *)gt_event_new(GT_EVENT_stack, (const char *)addresses, sizeof(addresses));
+	struct gt_location location;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	file = fopen(path, "we");
+	CHECK(file && fputs("1000 10 train_step\n", file) >= 0 && !fclose(file));
+	CHECK_INT(gt_names_read_perf_maps(names), 0);
+	event->head.process = (__u32)getpid();
+	take(names, &event->head);
+	unlink(path);
+	gt_names_location(names, (__u32)getpid(), 0x1008, true, &location);
+	CHECK_INT(location.frame_count, 1);
+	CHECK_STR(location.frame_count ? location.frames[0].function : "", "train_step");
 }
 
 TEST("a stack says whether there were more callers")
