@@ -3,8 +3,16 @@
  * The code that inserted programs add to kernels: instructions, registers and spills of the patched
  * kernel less those of the same text without programs, over all kernels that nvcc compiles from the
  * examples and of tests/data/ptx/kernels.cu. For programs at memory accesses, instructions per
- * site. One GPU of each instruction set. Needs clang, nvcc and ptxas; --quick: the tests' kernels
- * on one GPU.
+ * site. One GPU of each instruction set. Needs clang, nvcc and ptxas.
+ *
+ *	build/bench/patch-code [--quick] [--kernels]
+ *
+ * --quick: the tests' kernels on one GPU. --kernels: a row for each set and kernel, too, with what
+ * the kernel has before and after: kernel SET GPU NAME sites N registers N N instructions N N.
+ *
+ * The sets "call…" are what ptxas makes of less than a program: of a function that each access
+ * calls and that is empty, stores one word, or compares the lanes' addresses and stores the result.
+ * "stored" and "shuffled" are one store at the start.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +27,22 @@
 #include "patch/patch.h"
 #include "sass.h"
 
+/*
+ * Code in place of the store in the function of floor_memory: the lanes whose addresses are in the
+ * same 32 bytes, by all bits of the address, or by 32 of them.
+ */
+static const char match_64[] = "\t.reg .b32 lanes, same;\n\t.reg .b64 key;\n"
+			       "\tactivemask.b32 lanes;\n"
+			       "\tshr.u64 key, gputap_at_address, 5;\n"
+			       "\tmatch.any.sync.b64 same, key, lanes;\n"
+			       "\tst.global.u32 [gputap_r0], same;\n";
+static const char match_32[] = "\t.reg .b32 lanes, same, low;\n\t.reg .b64 key;\n"
+			       "\tactivemask.b32 lanes;\n"
+			       "\tshr.u64 key, gputap_at_address, 5;\n"
+			       "\tcvt.u32.u64 low, key;\n"
+			       "\tmatch.any.sync.b32 same, low, lanes;\n"
+			       "\tst.global.u32 [gputap_r0], same;\n";
+
 /* Programs whose names begin with one of these are inserted together. */
 static const struct patch_set {
 	const char *name;
@@ -26,6 +50,8 @@ static const struct patch_set {
 	bool switchable;  /* as with --switchable */
 	const char *when; /* as --when; NULL: none */
 	uint32_t period;  /* as --sample; 0: none */
+	bool called;      /* floor_memory, as a function that its sites call */
+	const char *code; /* in place of its store; NULL: the store */
 } sets[] = {
 	{.name = "empty"},
 	{.name = "counter"},
@@ -36,6 +62,12 @@ static const struct patch_set {
 	{.name = "ring"},
 	{.name = "accesses", .per_site = true},
 	{.name = "sectors", .per_site = true},
+	{.name = "call-empty", .per_site = true, .called = true, .code = ""},
+	{.name = "call-store", .per_site = true, .called = true},
+	{.name = "call-match-32", .per_site = true, .called = true, .code = match_32},
+	{.name = "call-match-64", .per_site = true, .called = true, .code = match_64},
+	{.name = "stored"},
+	{.name = "shuffled"},
 };
 
 /* What one kernel has more with a set. */
@@ -122,7 +154,15 @@ struct bench {
 	struct gt_bpf_object *object;
 	additions added[gt_countof(sets)];
 	unsigned kernels, skipped; /* of the current GPU; sources that are not for it */
+	bool prints_kernels;
 	struct gt_diag diag;
+};
+
+/* A set, inserted into the kernels of a source. */
+struct measurement {
+	const struct patch_set *set;
+	unsigned sm;
+	sass_codes *plain; /* the kernels as they are */
 };
 
 static int write_ptx(const struct bench *bench, const char *name, const struct gt_strbuf *text)
@@ -147,12 +187,22 @@ static int count_sites(const struct gt_patch_result *result, const char *kernel)
 	return count;
 }
 
-static int compare_kernels(sass_codes *plain, sass_codes *patched,
-			   const struct gt_patch_result *result, const struct patch_set *set,
-			   additions *added)
+static void print_kernel(const struct measurement *measurement, const struct sass_code *before,
+			 const struct sass_code *after, int sites)
 {
+	printf("kernel %s sm_%u %s sites %d registers %u %u instructions %u %u\n",
+	       measurement->set->name, measurement->sm, before->name, sites, before->registers,
+	       after->registers, before->instructions, after->instructions);
+}
+
+static int compare_kernels(struct bench *bench, const struct measurement *measurement,
+			   sass_codes *patched, const struct gt_patch_result *result)
+{
+	const struct patch_set *set = measurement->set;
+	additions *added = &bench->added[set - sets];
+
 	gt_vec_each (kernel, &result->kernels) {
-		const struct sass_code *before = sass_find(plain, kernel->name),
+		const struct sass_code *before = sass_find(measurement->plain, kernel->name),
 				       *after = sass_find(patched, kernel->name);
 		int sites = set->per_site ? count_sites(result, kernel->name) : 1;
 		struct addition addition;
@@ -167,35 +217,76 @@ static int compare_kernels(sass_codes *plain, sass_codes *patched,
 			.registers = (int)after->registers - (int)before->registers,
 			.spills = (int)after->spills - (int)before->spills,
 		};
+		if (bench->prints_kernels)
+			print_kernel(measurement, before, after, sites);
 		if (gt_vec_push(added, addition))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int measure_set(struct bench *bench, const struct gt_ptx_module *module, size_t number,
-		       unsigned sm, sass_codes *plain)
+/* Put `code` in place of the store in each function that sites call. */
+static void replace_stores(const char *text, const char *code, struct gt_strbuf *replaced)
 {
-	auto_verified_set set = {0};
-	sass_codes patched = {0};
-	struct gt_patch_result result = {0};
-	struct gt_patch_options options = {
-		.object = bench->object, .switchable = sets[number].switchable, .whole = true};
-	int error = verify_set(bench->object, sets[number].name, &set, &bench->diag);
+	const char *function, *store, *next;
 
+	while ((function = strstr(text, ".func gputap_call_")) &&
+	       (store = strstr(function, "\tst.")) && (next = strchr(store, '\n'))) {
+		gt_strbuf_add(replaced, text, (size_t)(store - text));
+		gt_strbuf_puts(replaced, code);
+		text = next + 1;
+	}
+	gt_strbuf_puts(replaced, text);
+}
+
+/* The instructions of the sets "call…" are not in older modules. */
+static bool measures(const struct patch_set *set, const struct gt_ptx_module *module)
+{
+	return !set->called || (module->sm >= 70 && module->version_major >= 7);
+}
+
+/* Assemble the patched text and compare its kernels. */
+static int measure_text(struct bench *bench, const struct measurement *measurement,
+			const struct gt_patch_result *result)
+{
+	gt_auto_strbuf replaced = GT_STRBUF_INIT;
+	const char *code = measurement->set->code;
+	sass_codes patched = {0};
+	int error;
+
+	if (code)
+		replace_stores(gt_strbuf_string(&result->text), code, &replaced);
+	error = write_ptx(bench, "patched", code ? &replaced : &result->text);
+	if (!error)
+		error = sass_assemble(bench->directory, "patched", measurement->sm, &patched);
+	if (!error)
+		error = compare_kernels(bench, measurement, &patched, result);
+	gt_vec_free(&patched);
+	return error;
+}
+
+static int measure_set(struct bench *bench, const struct gt_ptx_module *module,
+		       const struct measurement *measurement)
+{
+	const struct patch_set *measured = measurement->set;
+	auto_verified_set set = {0};
+	struct gt_patch_result result = {0};
+	struct gt_patch_options options = {.object = bench->object,
+					   .switchable = measured->switchable,
+					   .call_instructions = measured->called,
+					   .whole = true};
+	int error;
+
+	if (!measures(measured, module))
+		return 0;
+	error = verify_set(bench->object, measured->called ? "floor" : measured->name, &set,
+			   &bench->diag);
 	options.programs = set.programs;
 	options.program_count = set.count;
 	if (!error)
 		error = gt_patch_module(module, &options, &result, &bench->diag);
-	if (!error && result.text.length) {
-		error = write_ptx(bench, "patched", &result.text);
-		if (!error)
-			error = sass_assemble(bench->directory, "patched", sm, &patched);
-		if (!error)
-			error = compare_kernels(plain, &patched, &result, &sets[number],
-						&bench->added[number]);
-	}
-	gt_vec_free(&patched);
+	if (!error && result.text.length)
+		error = measure_text(bench, measurement, &result);
 	gt_patch_result_clear(&result);
 	return error;
 }
@@ -257,7 +348,7 @@ static int measure_source(struct bench *bench, const char *source, unsigned sm)
 	if (!error)
 		error = read_source(bench, sm, &module, &plain);
 	for (size_t i = 0; !error && i < gt_countof(sets); i++)
-		error = measure_set(bench, module, i, sm, &plain);
+		error = measure_set(bench, module, &(struct measurement){&sets[i], sm, &plain});
 	bench->kernels += (unsigned)plain.count;
 	bench->skipped += error == -ENODATA;
 	gt_vec_free(&plain);
@@ -349,10 +440,19 @@ static int measure_gpu(struct bench *bench, unsigned sm, bool quick)
 	return error;
 }
 
+static bool has_option(int argc, char *argv[], const char *option)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], option))
+			return true;
+	return false;
+}
+
 int main(int argc, char *argv[])
 {
-	bool quick = argc > 1 && !strcmp(argv[1], "--quick");
-	struct bench bench = {.directory = "/dev/shm/gputap-patch-XXXXXX"};
+	bool quick = has_option(argc, argv, "--quick");
+	struct bench bench = {.directory = "/dev/shm/gputap-patch-XXXXXX",
+			      .prints_kernels = has_option(argc, argv, "--kernels")};
 	char command[64];
 	int error;
 

@@ -133,4 +133,39 @@ int accesses_memory(struct gputap_memory *ctx)
 	return 0;
 }
 
+/* What a store alone costs, and other code in its place (bench/patch-code.c). */
+SEC("gpu/memory")
+int floor_memory(struct gputap_memory *ctx)
+{
+	unsigned int key = 0;
+	unsigned long long *count = bpf_map_lookup_elem(&counts, &key);
+
+	if (count)
+		*count = ctx->address;
+	return 0;
+}
+
+/* A store at the start, and one whose address depends on a shuffle, as that of a record does. */
+SEC("gpu/entry/*")
+int stored_entry(struct gputap_context *ctx)
+{
+	unsigned int key = ctx->thread_x & 63;
+	unsigned long long *time = bpf_map_lookup_elem(&times, &key);
+
+	if (time)
+		*time = 1;
+	return 0;
+}
+
+SEC("gpu/entry/*")
+int shuffled_entry(struct gputap_context *ctx)
+{
+	unsigned int key = bpf_warp_shuffle(ctx->thread_x, 0) & 63;
+	unsigned long long *time = bpf_map_lookup_elem(&times, &key);
+
+	if (time)
+		*time = 1;
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";
