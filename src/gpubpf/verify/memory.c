@@ -359,7 +359,8 @@ static int verify_atomic(struct gt_verifier *verifier, const struct bpf_insn *in
 		error = gt_verify_read_stack(verifier, &range, false, &result);
 		written = gt_value_scalar(gt_scalar_unknown());
 		written.address = gt_is_pointer(&result) || result.address ||
-				  gt_register(verifier, insn->src_reg)->address;
+				  gt_register(verifier, insn->src_reg)->address ||
+				  (insn->imm == BPF_CMPXCHG && gt_register(verifier, 0)->address);
 		if (gt_is_pointer(&result)) { /* exchanged pointers are not tracked */
 			result = gt_value_scalar(gt_scalar_unknown());
 			result.address = true;
