@@ -18,6 +18,8 @@ struct loop_block {
 	uint32_t next, taken;                /* blocks, or NO_BLOCK */
 	uint32_t first_from;                 /* index into `from` of its first predecessor */
 	uint32_t loop;                       /* the last loop that it is in, from 1 */
+	/* Where a depth-first search enters and leaves it, from 1; 0: it does not get there. */
+	uint32_t entered, left;
 };
 
 /* A branch to an earlier label. */
@@ -33,7 +35,7 @@ struct loop_search {
 	uint32_t *by_label; /* the block that begins at a label, by number */
 	uint32_t *from;     /* the predecessors of all blocks */
 	GT_VEC(struct loop_back_edge) edges;
-	GT_VEC(uint32_t) body; /* the blocks of a loop */
+	GT_VEC(uint32_t) body; /* the blocks of a loop; of the search, those that it is in */
 	uint32_t visits;
 	bool is_indirect;
 };
@@ -103,19 +105,81 @@ static int find_blocks(struct loop_search *search)
 	return error;
 }
 
-static int find_successors(struct loop_search *search)
+static void find_successors(struct loop_search *search)
 {
-	int error = 0;
-
-	for (uint32_t i = 0; i < search->blocks.count && !error; i++) {
+	for (uint32_t i = 0; i < search->blocks.count; i++) {
 		struct loop_block *block = &search->blocks.items[i];
 		const struct gt_ptx_label *label = branch_label(block->last);
 		bool falls = !block->last || block->last->instruction.guard;
 
 		block->next = falls && i + 1 < search->blocks.count ? i + 1 : NO_BLOCK;
 		block->taken = label ? search->by_label[label->number] : NO_BLOCK;
-		if (label && label->statement->number < block->last->number)
+	}
+}
+
+static int enter_block(struct loop_search *search, uint32_t block, uint32_t *clock)
+{
+	if (block == NO_BLOCK || search->blocks.items[block].entered)
+		return 0;
+	search->blocks.items[block].entered = ++*clock;
+	return gt_vec_push(&search->body, block);
+}
+
+/* Search the blocks from the start of the function, depth first. */
+static int order_blocks(struct loop_search *search)
+{
+	uint32_t clock = 0;
+	int error = enter_block(search, 0, &clock);
+
+	while (search->body.count && !error) {
+		size_t depth = search->body.count;
+		struct loop_block *block = &search->blocks.items[search->body.items[depth - 1]];
+
+		error = enter_block(search, block->next, &clock);
+		if (search->body.count == depth && !error)
+			error = enter_block(search, block->taken, &clock);
+		if (search->body.count == depth) {
+			block->left = ++clock;
+			search->body.count--;
+		}
+	}
+	return error;
+}
+
+/* Whether the search is still in a block where it finds the edge to it: one that closes a loop. */
+static bool is_retreating(const struct loop_search *search, const struct loop_block *from,
+			  uint32_t to)
+{
+	const struct loop_block *block;
+
+	if (to == NO_BLOCK || !from->entered)
+		return false;
+	block = &search->blocks.items[to];
+	return block->entered <= from->entered && block->left >= from->left;
+}
+
+static void reject_loop(struct loop_search *search, const char *reason)
+{
+	search->found->rejected++;
+	search->found->reason = reason;
+}
+
+/* Other branches to earlier labels, as from code that was moved to the end, close no loop. */
+static int find_back_edges(struct loop_search *search)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < search->blocks.count && !error; i++) {
+		const struct loop_block *block = &search->blocks.items[i];
+		const struct gt_ptx_label *label = branch_label(block->last);
+		bool backward = label && label->statement->number < block->last->number;
+
+		if (is_retreating(search, block, block->taken) && backward)
 			error = gt_vec_push(&search->edges, (struct loop_back_edge){label, i});
+		else if (is_retreating(search, block, block->taken) ||
+			 is_retreating(search, block, block->next))
+			reject_loop(search, "a loop is not entered at the label that it branches "
+					    "back to");
 	}
 	return error;
 }
@@ -228,8 +292,7 @@ static int add_loop(struct loop_search *search, const struct loop_back_edge *edg
 	if (error)
 		return error;
 	if (reason) {
-		search->found->rejected++;
-		search->found->reason = reason;
+		reject_loop(search, reason);
 		return 0;
 	}
 	error = gt_vec_push(&search->found->labels, edges[0].label);
@@ -289,8 +352,12 @@ int gt_patch_loops_find(const struct gt_ptx_function *function, struct gt_patch_
 		error = -ENOMEM;
 	if (!error)
 		error = find_blocks(&search);
+	if (!error) {
+		find_successors(&search);
+		error = order_blocks(&search);
+	}
 	if (!error)
-		error = find_successors(&search);
+		error = find_back_edges(&search);
 	if (!error && search.edges.count)
 		error = find_predecessors(&search);
 	if (!error && search.edges.count)

@@ -334,10 +334,40 @@ TEST("a loop with code after its branch back, and with an early exit, is one loo
 	CHECK_INT(patched.counts[0], 5);
 	CHECK_INT(patched.counts[1], 5 * 9);
 	CHECK_INT(patched.counts[2], 5);
-	/* The branch back from the detour begins no loop: there are two entries to its label. */
-	CHECK_INT(patched.result.rejections.count, 2);
-	CHECK_STR(patched.result.rejections.items[0].reason, "a loop has several entries");
-	CHECK_INT(patched.result.rejections.items[0].sites, 1);
+	/* The branch back from the detour closes no loop. */
+	CHECK_INT(patched.result.rejected, 0);
+}
+
+TEST("a loop that is entered in its middle is rejected with the reason")
+{
+	static const char middle[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					    "\tbra $test;\n"
+					    "$loop:\n"
+					    "\tadd.s32 %r2, %r2, 1;\n"
+					    "$test:\n"
+					    "\tsetp.lt.u32 %p1, %r2, 9;\n"
+					    "\t@%p1 bra $loop;\n"
+					    "\tret;\n");
+	static const char both[] = KERNEL("\tmov.u32 %r2, 0;\n"
+					  "\tsetp.eq.u32 %p1, %r1, 0;\n"
+					  "\t@%p1 bra $test;\n"
+					  "$loop:\n"
+					  "\tadd.s32 %r2, %r2, 1;\n"
+					  "$test:\n"
+					  "\tsetp.lt.u32 %p1, %r2, 9;\n"
+					  "\t@%p1 bra $loop;\n"
+					  "\tret;\n");
+	auto_patched patched = {0}, other = {0};
+
+	add_probe(&patched, "gpu/loop_end", NULL);
+	CHECK(patch_text(&patched, middle, (struct gt_patch_options){0}));
+	CHECK_INT(patched.result.rejected, 1);
+	CHECK_STR(patched.result.rejections.items[0].reason,
+		  "a loop is not entered at the label that it branches back to");
+	add_probe(&other, "gpu/loop_end", NULL);
+	CHECK(patch_text(&other, both, (struct gt_patch_options){0}));
+	CHECK_INT(other.result.rejected, 1);
+	CHECK_STR(other.result.rejections.items[0].reason, "a loop has several entries");
 }
 
 TEST("a function with an indirect branch has no sites at the ends of its loops")
