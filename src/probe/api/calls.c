@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -507,6 +508,19 @@ static struct gt_call_counts sum_counts(const struct call_source *state)
 	return sums;
 }
 
+/*
+ * New calls are ignored from now on. A session sees no return once it is detached, so let those
+ * that run return before. (Without sessions entries are detached first, which takes as long.)
+ */
+static void end_phase(struct call_source *state)
+{
+	static const struct timespec grace = {.tv_nsec = 10000000};
+
+	state->skeleton->bss->phase = GT_PHASE_ENDING;
+	if (state->attacher.method == GT_ATTACH_SESSION)
+		nanosleep(&grace, NULL);
+}
+
 static void detach_all(struct call_source *state)
 {
 	gt_vec_each (attachment, &state->attachments)
@@ -522,7 +536,7 @@ static void calls_pause(void *opaque, bool is_paused)
 
 	state->is_paused = is_paused;
 	if (is_paused) {
-		state->skeleton->bss->phase = GT_PHASE_ENDING;
+		end_phase(state);
 		detach_all(state);
 		return;
 	}
@@ -538,7 +552,7 @@ static void calls_detach(void *opaque)
 	struct call_source *state = opaque;
 	struct gt_call_counts sums;
 
-	state->skeleton->bss->phase = GT_PHASE_ENDING;
+	end_phase(state);
 	calls_poll(state); /* the last mappings are reported, even if calls into them are missed */
 	if (state->late_mappings)
 		state->late_mappings_lost = gt_late_mappings_lost(state->late_mappings);
