@@ -3,14 +3,14 @@
  * CUDA calls that do not return normally. It needs the stand-in runtime, whose cudaMalloc calls
  * back; the callback then does:
  *
- *     callback longjmp N  leaves each of N calls by longjmp, then makes N ordinary ones
- *     callback nested N   calls cudaGetDevice from within each of N cudaMalloc calls
- *     callback exit N     after N ordinary calls, ends the process from within one more
- *     callback thread N   in N threads: after an ordinary call, ends the thread from within one
- * more callback block N    after N ordinary calls, stays in one more until a signal comes callback
- * exec N     after N ordinary calls, executes itself, to make N ordinary calls more callback stop N
- * makes N calls, N more while its parent is stopped, and N afterwards callback launch N   launches
- * N times by __cudaLaunchKernel, N times by cudaLaunchKernel
+ *     longjmp N  leave each of N calls by longjmp, then make N ordinary ones
+ *     nested N   call cudaGetDevice from within each of N cudaMalloc calls
+ *     exit N     after N ordinary calls, end the process from within one more
+ *     thread N   in N threads: after an ordinary call, end the thread from within one more
+ *     block N    after N ordinary calls, stay in one more until a signal comes
+ *     exec N     after N ordinary calls, execute itself, to make N ordinary calls more
+ *     stop N     make N calls, N more while its parent is stopped, and N afterwards
+ *     launch N   launch N times by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
