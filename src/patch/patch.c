@@ -255,7 +255,8 @@ static int find_statement_sites(struct gt_patcher *patcher, const struct gt_ptx_
 static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function,
 		      const struct gt_patch_loops *loops)
 {
-	const struct gt_patch_loop_end *end = loops->ends.items, *last = end + loops->ends.count;
+	const struct gt_patch_loop_end *end = loops->ends.items;
+	const struct gt_patch_loop_end *last = loops->ends.count ? end + loops->ends.count : end;
 	const struct gt_ptx_loc *loc = first_loc(function);
 	bool finishes = gt_patch_finishes(patcher, function);
 	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
