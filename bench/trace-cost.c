@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The cost of tracing a call of the stand-in runtime, which does nothing: untraced, with an empty
- * pair of probes, with one that takes the time stamps of a duration alone ("timed_pair", the least
- * for a tracer that measures durations in such programs), with gputap counting it (`trace -c`),
+ * pair of probes, with one that takes the time stamps of a duration alone ("timed_pair": the
+ * first one waits in task storage), with gputap counting it (`trace -c`),
  * recording it (every event kept or counted), and also writing the entry events of live text. The
  * ratios are to the empty pair.
  *
