@@ -13,9 +13,6 @@
 #include "launchlate.h"
 
 GPUTAP_SHARED_ARRAY(shared, union launchlate_slot, 1 + LAUNCHLATE_LOG);
-
-/* ---- the GPU --------------------------------------------------------------------------- */
-
 GPUTAP_RING(grids, LAUNCHLATE_RING);
 /* By launch: its low bits, and those of its first time. */
 GPUTAP_ARRAY(firsts, unsigned long long, LAUNCHLATE_GRIDS);
@@ -83,80 +80,6 @@ int end_warp(struct gputap_context *ctx)
 	return 0;
 }
 
-/* ---- Linux ----------------------------------------------------------------------------- */
-
-#include "launchlate_host.h"
-
-#define ENTRY(library, function, ...)                                                              \
-	SEC("uprobe/" library ":" #function)                                                       \
-	int enter_##function(struct pt_regs *ctx)                                                  \
-	{                                                                                          \
-		__VA_ARGS__;                                                                       \
-		return 0;                                                                          \
-	}
-#define RETURN(library, function, ...)                                                             \
-	SEC("uretprobe/" library ":" #function)                                                    \
-	int leave_##function(struct pt_regs *ctx)                                                  \
-	{                                                                                          \
-		__VA_ARGS__;                                                                       \
-		return 0;                                                                          \
-	}
-#define BOTH(library, function, enter, leave)                                                      \
-	ENTRY(library, function, enter) RETURN(library, function, leave)
-#define STREAM_VARIANTS(library, function, enter, leave)                                           \
-	BOTH(library, function, enter, leave) BOTH(library, function##_ptsz, enter, leave)
-
-#define DRIVER "libcuda.so.1"
-#define RUNTIME "libcudart.so"
-
-STREAM_VARIANTS(DRIVER, cuLaunchKernel,
-		enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx), ninth_argument(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(DRIVER, cuLaunchCooperativeKernel,
-		enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx), ninth_argument(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(DRIVER, cuLaunchKernelEx,
-		enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx), stream_of_config(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(DRIVER, cuGraphLaunch,
-		enter_driver(ctx, LAUNCHLATE_GRAPH, ARGUMENT_0(ctx), ARGUMENT_1(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(RUNTIME, cudaLaunchKernel, enter_runtime(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(RUNTIME, __cudaLaunchKernel, enter_runtime(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx)),
-		leave_launch(ctx))
-STREAM_VARIANTS(RUNTIME, cudaLaunchKernelExC,
-		enter_runtime(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx)), leave_launch(ctx))
-STREAM_VARIANTS(RUNTIME, cudaLaunchCooperativeKernel,
-		enter_runtime(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx)), leave_launch(ctx))
-STREAM_VARIANTS(RUNTIME, cudaGraphLaunch, enter_runtime(ctx, LAUNCHLATE_GRAPH, ARGUMENT_0(ctx)),
-		leave_launch(ctx))
-
-BOTH(DRIVER, cuModuleGetFunction, enter_name(ARGUMENT_0(ctx), ARGUMENT_2(ctx), 0), leave_name(ctx))
-BOTH(DRIVER, cuLibraryGetKernel, enter_name(ARGUMENT_0(ctx), ARGUMENT_2(ctx), 0), leave_name(ctx))
-BOTH(DRIVER, cuKernelGetFunction, enter_name(ARGUMENT_0(ctx), 0, ARGUMENT_1(ctx)), leave_name(ctx))
-BOTH(RUNTIME, __cudaGetKernel, enter_name(ARGUMENT_0(ctx), 0, ARGUMENT_1(ctx)), leave_name(ctx))
-BOTH(RUNTIME, __cudaRegisterFunction, enter_name(0, ARGUMENT_2(ctx), ARGUMENT_1(ctx)),
-     leave_name(ctx))
-
-ENTRY(DRIVER, cuStreamBeginCapture_v2, record_capture(ctx, LAUNCHLATE_CAPTURE_BEGIN))
-ENTRY(DRIVER, cuStreamBeginCapture_v2_ptsz, record_capture(ctx, LAUNCHLATE_CAPTURE_BEGIN))
-ENTRY(DRIVER, cuStreamEndCapture, record_capture(ctx, LAUNCHLATE_CAPTURE_END))
-ENTRY(DRIVER, cuStreamEndCapture_ptsz, record_capture(ctx, LAUNCHLATE_CAPTURE_END))
-
-/* Calls that wait for kernels. Where others return, nothing wrong is concluded either. */
-RETURN(DRIVER, cuCtxSynchronize, observe())
-RETURN(DRIVER, cuStreamSynchronize, observe())
-RETURN(DRIVER, cuStreamSynchronize_ptsz, observe())
-RETURN(DRIVER, cuEventSynchronize, observe())
-RETURN(DRIVER, cuStreamQuery, observe())
-RETURN(DRIVER, cuEventQuery, observe())
-RETURN(DRIVER, cuMemcpy, observe())
-RETURN(DRIVER, cuMemcpyDtoH_v2, observe())
-RETURN(RUNTIME, cudaDeviceSynchronize, observe())
-RETURN(RUNTIME, cudaStreamSynchronize, observe())
-RETURN(RUNTIME, cudaStreamSynchronize_ptsz, observe())
-RETURN(RUNTIME, cudaEventSynchronize, observe())
-RETURN(RUNTIME, cudaMemcpy, observe())
+#include "launchlate_host.h" /* the host programs */
 
 char LICENSE[] SEC("license") = "GPL";
