@@ -713,7 +713,8 @@ int gt_live_run(struct gt_live *live, gt_event_sink sink, int (*idle)(void *cont
 	gt_pipeline_start(live->pipeline, sink, context);
 	gt_pipeline_drain(live->pipeline);
 	live->stop |= gt_pipeline_is_done(live->pipeline);
-	if (live->command.child.pid && !live->stop)
+	/* Even where nothing more is recorded: a command that waits at its gate would never end. */
+	if (live->command.child.pid)
 		error = gt_child_resume(&live->command.child, live->command.name, diag);
 	if (!error)
 		loop(live, idle, context);

@@ -99,6 +99,14 @@ info() {
 	expect_output_line '^damage:   the recorder was killed: there is no index$'
 }
 
+@test "a disk that is full from the start is an error, and the command runs nevertheless" {
+	[ -w /dev/full ] || skip "there is no /dev/full"
+	observe timeout 300 "$build/gputap" record -e cuda -o /dev/full -- touch ran
+	expect_status 1
+	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+	[ -e ran ]
+}
+
 @test "a part of a capture is shown by its times, with the names of what is before it" {
 	record -e cuda -o run.gtap -- sh -c "'$calls' 20; sleep 2; '$calls' 30"
 	first=$("$build/gputap" info --json run.gtap | jq .start)
