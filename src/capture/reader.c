@@ -118,30 +118,43 @@ static int seek_to(struct gt_capture_reader *reader, uint64_t offset)
 	return 0;
 }
 
+static int reject_truncated_head(const struct gt_capture_reader *reader, struct gt_diag *diag)
+{
+	return gt_diag(diag, -EBADMSG, "capture", reader->path,
+		       "truncated within its header, before the first event: record it again");
+}
+
 static int read_head(struct gt_capture_reader *reader, struct gt_diag *diag)
 {
 	struct gt_capture_head *head = &reader->head;
 	ssize_t there = refill(reader);
-	size_t size;
+	uint64_t size;
 
 	if (there < 0)
 		return gt_diag(diag, (int)there, "capture", reader->path, "%s",
 			       strerror((int)-there));
-	if ((size_t)there >= sizeof(*head))
-		memcpy(head, reader->buffer, sizeof(*head));
-	if ((size_t)there < sizeof(*head) ||
-	    memcmp(head->magic, GT_CAPTURE_MAGIC, sizeof(head->magic)))
+	if (!there)
 		return gt_diag(diag, -EBADMSG, "capture", reader->path,
-			       "not a capture of gputap (wrong magic number)");
+			       "an empty file: its recording wrote nothing");
+	if ((size_t)there < sizeof(head->magic) ||
+	    memcmp(reader->buffer, GT_CAPTURE_MAGIC, sizeof(head->magic)))
+		return gt_diag(
+			diag, -EBADMSG, "capture", reader->path,
+			"not a capture of gputap (wrong magic number); 'gputap record -o FILE' "
+			"writes one");
+	if ((size_t)there < sizeof(*head))
+		return reject_truncated_head(reader, diag);
+	memcpy(head, reader->buffer, sizeof(*head));
 	if (head->version > GT_CAPTURE_VERSION)
 		return gt_diag(diag, -EPROTONOSUPPORT, "capture", reader->path,
 			       "version %u; this gputap reads up to %d: use a newer one",
 			       head->version, GT_CAPTURE_VERSION);
-	size = (size_t)head->size + head->schema_size;
+	size = (uint64_t)head->size + head->schema_size;
 	if (head->version < 1 || head->size < sizeof(*head) || head->size > 4096 ||
-	    head->size % 8 || head->schema_size > MAX_SCHEMA || head->schema_size % 8 ||
-	    size > (size_t)there)
+	    head->size % 8 || head->schema_size > MAX_SCHEMA || head->schema_size % 8)
 		return gt_diag(diag, -EBADMSG, "capture", reader->path, "malformed header");
+	if (size > (size_t)there)
+		return reject_truncated_head(reader, diag);
 	advance(reader, size);
 	return 0;
 }

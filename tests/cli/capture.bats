@@ -159,10 +159,10 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	gputap trace --from text
 	expect_status 1
 	expect_output ""
-	expect_error "gputap: text: not a capture of gputap (wrong magic number)"
+	expect_error "gputap: text: not a capture of gputap (wrong magic number); 'gputap record -o FILE' writes one"
 	: >empty
 	gputap trace --from empty
-	expect_error "gputap: empty: not a capture of gputap (wrong magic number)"
+	expect_error "gputap: empty: an empty file: its recording wrote nothing"
 	gputap trace --from nowhere
 	expect_status 1
 	expect_error "gputap: nowhere: No such file or directory"

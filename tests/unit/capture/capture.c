@@ -192,7 +192,9 @@ TEST("a file that is not a capture is rejected")
 	CHECK_INT(replay(&result, &diag), 0);
 	CHECK_INT(result, -EBADMSG);
 	CHECK_STR(diag.place, FILE_NAME);
-	CHECK_STR(diag.text, "not a capture of gputap (wrong magic number)");
+	CHECK_STR(diag.text,
+		  "not a capture of gputap (wrong magic number); 'gputap record -o FILE' "
+		  "writes one");
 }
 
 TEST("a file that is too short, or missing, is rejected")
@@ -201,13 +203,41 @@ TEST("a file that is too short, or missing, is rejected")
 	struct gt_diag diag = {0};
 	int result;
 
-	write_text(FILE_NAME, "GPUTAP\r\n");
+	write_text(FILE_NAME, "GPUTAP\r");
 	CHECK_INT(replay(&result, &diag), 0);
 	CHECK_INT(result, -EBADMSG);
-	CHECK_STR(diag.text, "not a capture of gputap (wrong magic number)");
+	CHECK_STR(diag.text,
+		  "not a capture of gputap (wrong magic number); 'gputap record -o FILE' "
+		  "writes one");
+	write_text(FILE_NAME, "");
+	diag = (struct gt_diag){0};
+	CHECK_INT(replay(&result, &diag), 0);
+	CHECK_INT(result, -EBADMSG);
+	CHECK_STR(diag.text, "an empty file: its recording wrote nothing");
 	diag = (struct gt_diag){0};
 	CHECK_INT(gt_capture_open("nowhere.gtap", &reader, &diag), -ENOENT);
 	CHECK_STR(diag.text, "No such file or directory");
+}
+
+TEST("a capture that is truncated within its header is reported as such, at any length")
+{
+	gt_auto_file file = {0};
+	size_t first;
+
+	record(1);
+	file = contents();
+	first = ((struct gt_capture_head *)file.data)->size +
+		((struct gt_capture_head *)file.data)->schema_size;
+	for (size_t size = 8; size < first; size += size < 40 ? 1 : 997) {
+		struct gt_diag diag = {0};
+		int result;
+
+		write_file(FILE_NAME, file.data, size);
+		CHECK_INT(replay(&result, &diag), 0);
+		CHECK_INT(result, -EBADMSG);
+		CHECK_STR(diag.text,
+			  "truncated within its header, before the first event: record it again");
+	}
 }
 
 TEST("a capture whose line ends were changed is rejected")
