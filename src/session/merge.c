@@ -646,6 +646,8 @@ static int write_all(struct merge *merge, const char *path, struct gt_diag *diag
 	error = write_contents(merge, file.partial, diag);
 	if (!error)
 		error = gt_replacement_commit(&file, diag);
+	else if (diag && !strcmp(diag->place, file.partial))
+		snprintf(diag->place, sizeof(diag->place), "%s", path);
 	gt_replacement_free(&file);
 	return error;
 }

@@ -237,6 +237,13 @@ merge_ranks() {
 	[ "$(echo ./all*)" = ./all.gtap ]
 }
 
+@test "a merge into a folder that does not exist names the file that was asked for" {
+	"$synthetic" a.gtap 2
+	gputap merge -o nowhere/all.gtap a.gtap a.gtap
+	expect_status 1
+	expect_error "gputap: nowhere/all.gtap: No such file or directory"
+}
+
 @test "merge writes to pipes and through symbolic links, too" {
 	"$synthetic" a.gtap 20
 	"$build/gputap" merge -o - a.gtap a.gtap 2>/dev/null >piped.gtap
