@@ -373,15 +373,19 @@ static int run_session(struct gt_session *session, struct running *running, stru
 {
 	const struct gt_names *names = gt_session_names(session);
 	const struct gt_run *run = running->run;
+	bool stopped, read_in_part;
 	int closed, error;
 
 	error = gt_session_run(session, take_event, idle, running, diag);
+	stopped = error && error != -EBADMSG;
 	/* A pipe whose reader is gone ends the session and is no failure. */
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, names, diag);
 	print_overhead(names, running);
-	if (!totals_were_printed(run, names))
+	/* Of a capture that was read in part, since the output failed, the totals are not known. */
+	read_in_part = running->is_recorded && stopped && !gt_names_account(names);
+	if (!read_in_part && !totals_were_printed(run, names))
 		print_totals(names, running);
 	return error || closed == -EPIPE ? error : closed;
 }

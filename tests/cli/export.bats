@@ -48,6 +48,30 @@ export_capture() {
 	expect_error "gputap: missing.gtap: No such file or directory"
 }
 
+@test "an export that does not fit the disk is an error, and says nothing wrong of the capture" {
+	[ -w /dev/full ] || skip "there is no /dev/full"
+	"$synthetic" run.gtap 500
+	local format
+	for format in csv jsonl chrome perfetto; do
+		gputap export --format "$format" -o /dev/full run.gtap
+		expect_status 1
+		expect_error "gputap: /dev/full: cannot be written: No space left on device"
+	done
+	for format in html folded svg pprof speedscope; do
+		gputap export --format "$format" -o /dev/full run.gtap
+		expect_status 1
+		expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+		expect_no_error_line 'truncated'
+	done
+}
+
+@test "an export into a pipe that is closed early ends without an error" {
+	"$synthetic" run.gtap 500
+	"$build/gputap" export --format csv -o - run.gtap 2>error | head -n 1 >/dev/null
+	[ "${PIPESTATUS[0]}" = 0 ]
+	[ ! -s error ] || fail "$(cat error)"
+}
+
 @test "a capture is not overwritten by its own export" {
 	"$synthetic" run.gtap 2
 	cp run.gtap before
