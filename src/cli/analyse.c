@@ -228,6 +228,7 @@ static int take_files(const struct gt_analysis_command *row, struct analysis_run
 {
 	struct gt_trace_options *trace = &analyse->given->target.trace;
 	const char *number = arguments[rest];
+	char **first = arguments + rest;
 
 	if (!row->files || !number || !strcmp(arguments[rest - 1], "--"))
 		return GT_GO_ON;
@@ -241,6 +242,11 @@ static int take_files(const struct gt_analysis_command *row, struct analysis_run
 		*ret_command = arguments + rest + 1;
 		return GT_GO_ON;
 	}
+	if (arguments[rest + 1] && row->operations && arguments + rest == first)
+		return gt_cli_usage_error(&row->command,
+					  "invalid operation '%s' (its number, before the capture; "
+					  "'gputap report' lists them)",
+					  arguments[rest]);
 	if (arguments[rest + 1])
 		return gt_cli_usage_error(&row->command,
 					  "unexpected argument '%s' after the capture; a command "

@@ -182,6 +182,9 @@ kinds_from_log() {
 	expect_output_line '^steps\(unsigned int\*, int\) #5 ended at T\+.*; before, latest first:$'
 	gputap why '#999' run.gtap
 	expect_output_line "^There is no operation #999; 'gputap report' lists the longest ones\.$"
+	gputap why first run.gtap
+	expect_status 2
+	expect_error "gputap: invalid operation 'first' (its number, before the capture; 'gputap report' lists them) (try 'gputap why --help')"
 	gputap why --json --gap 1 run.gtap
 	expect_json '.[0].processes[0].gaps | length == 1 and (.[0] |
 		([.spent[]] | add) == .duration and (.causes | length) > 0)'
