@@ -110,7 +110,13 @@ struct gt_agent_exchange {
  */
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		  struct gt_agent_exchange *ret_exchange);
-/* The same for an OpenCL program: the bytes of GT_AGENT_PROGRAM, and what its devices take. */
+/* False: no program matches one of the names of GT_AGENT_NAMES, or the collector does not answer.
+ */
+bool gt_agent_ask_names(const char *list, size_t size);
+/*
+ * The same as gt_agent_ask for an OpenCL program: the bytes of GT_AGENT_PROGRAM, and what its
+ * devices take.
+ */
 void gt_agent_ask_program(const void *data, size_t size, uint32_t form,
 			  struct gt_agent_exchange *ret_exchange);
 /*

@@ -504,6 +504,14 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 		ask(image, &request, end, ret_exchange);
 }
 
+bool gt_agent_ask_names(const char *list, size_t size)
+{
+	const struct gt_agent_image names = {.data = list, .size = size};
+
+	return !passes_images() || !size || size > GT_AGENT_MAX_LIST ||
+	       ask_about_names(&names, 0, deadline_of_request());
+}
+
 void gt_agent_ask_program(const void *data, size_t size, uint32_t form,
 			  struct gt_agent_exchange *ret_exchange)
 {

@@ -38,7 +38,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 8,
+	GT_AGENT_VERSION = 9,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -68,8 +68,8 @@ enum gt_agent_operation {
 	GT_AGENT_FINGERPRINT,
 	GT_AGENT_CALLS, /* the table of the calls to be recorded (call_table.h) */
 	/*
-	 * An OpenCL program that the process has built: its build options, a NUL, and OpenCL C,
-	 * SPIR-V or the bitcode of SPIR. The answer is as that of IMAGE.
+	 * An OpenCL program that the process has built, or linked of several: gt_agent_chunk. The
+	 * answer is as that of IMAGE.
 	 */
 	GT_AGENT_PROGRAM,
 };
@@ -168,4 +168,25 @@ struct gt_agent_compiled {
 	struct gt_agent_part cubin;
 	struct gt_agent_part inputs[GT_AGENT_MAX_INPUTS];
 	__u32 kinds[GT_AGENT_MAX_INPUTS]; /* gt_agent_input_kind */
+};
+
+/* ---- programs of OpenCL --------------------------------------------------------------- */
+
+/*
+ * The file of GT_AGENT_PROGRAM is chunks, each followed by its bytes. Code ends a unit, to which
+ * the options and headers before it belong; the units are linked.
+ */
+enum gt_agent_chunk_kind {
+	GT_AGENT_CHUNK_OPTIONS = 1, /* of clBuildProgram or clCompileProgram */
+	GT_AGENT_CHUNK_HEADER_NAME, /* as source includes it; the header's text follows */
+	GT_AGENT_CHUNK_HEADER,
+	GT_AGENT_CHUNK_SOURCE, /* code: OpenCL C */
+	/* Code: SPIR-V, the bitcode of SPIR, or, of another binary, its first bytes or none. */
+	GT_AGENT_CHUNK_BINARY,
+};
+
+struct gt_agent_chunk {
+	__u32 kind; /* gt_agent_chunk_kind */
+	__u32 reserved;
+	__u64 size; /* of the bytes */
 };

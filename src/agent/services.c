@@ -15,6 +15,7 @@ const struct gt_agent_services *gt_agent_services(void)
 		.map_memory = gt_agent_map_memory,
 		.ask_program = gt_agent_ask_program,
 		.finish = gt_agent_finish,
+		.ask_names = gt_agent_ask_names,
 	};
 
 	return &services;

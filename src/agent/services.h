@@ -27,11 +27,13 @@ struct gt_agent_services {
 	/* In the child after fork. */
 	void (*forked)(void);
 	void (*set_wrap)(gt_agent_wrap_function *wrap);
-	/* For libgputap-opencl.so: gt_agent_map_memory, gt_agent_ask_program, gt_agent_finish. */
+	/* For libgputap-opencl.so: gt_agent_map_memory, gt_agent_ask_program, gt_agent_finish,
+	 * gt_agent_ask_names. */
 	bool (*map_memory)(void **ret_memory, size_t *ret_size);
 	void (*ask_program)(const void *data, size_t size, uint32_t form,
 			    struct gt_agent_exchange *ret_exchange);
 	void (*finish)(struct gt_agent_exchange *exchange, int error, bool keep);
+	bool (*ask_names)(const char *list, size_t size);
 };
 
 __attribute__((visibility("default"))) const struct gt_agent_services *gt_agent_services(void);

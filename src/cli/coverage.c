@@ -131,18 +131,29 @@ static void print_skipped(const struct gt_cli_injection *self)
 			     gt_cli_coverage_skipped(self));
 }
 
+/* Programs of OpenCL that are not SPIR-V, where there are any. */
+static void put_opencl(const struct gt_inject_coverage *coverage, struct gt_strbuf *text)
+{
+	if (coverage->modules_source)
+		gt_strbuf_printf(text, "%u source only, ", coverage->modules_source);
+	if (coverage->modules_binary)
+		gt_strbuf_printf(text, "%u binary only, ", coverage->modules_binary);
+}
+
 /* The coverage, on standard error, as the account of "trace" is. */
 static void print_sums(const struct gt_cli_injection *self)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
+	gt_auto_strbuf opencl = GT_STRBUF_INIT;
 
-	gt_cli_error("%u module%s: %u patched (%u side, %u whole), %u SASS only, %u failed; "
+	put_opencl(&coverage, &opencl);
+	gt_cli_error("%u module%s: %u patched (%u side, %u whole), %u SASS only, %s%u failed; "
 		     "%u kernel%s, %u compiled; %" PRIu64 " site%s: %" PRIu64 " patched, %" PRIu64
 		     " rejected",
 		     coverage.modules, plural(coverage.modules), coverage.modules_patched,
 		     coverage.modules_side, coverage.modules_patched - coverage.modules_side,
-		     coverage.modules_sass, coverage.modules_failed, coverage.kernels,
-		     plural(coverage.kernels), coverage.compiled, coverage.found,
+		     coverage.modules_sass, gt_strbuf_string(&opencl), coverage.modules_failed,
+		     coverage.kernels, plural(coverage.kernels), coverage.compiled, coverage.found,
 		     plural(coverage.found), coverage.patched, coverage.rejected);
 	print_reasons(self);
 	if (!coverage.modules)
@@ -256,6 +267,8 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "modules_patched", coverage.modules_patched);
 	gt_json_u64(json, "modules_side", coverage.modules_side);
 	gt_json_u64(json, "modules_sass_only", coverage.modules_sass);
+	gt_json_u64(json, "modules_source_only", coverage.modules_source);
+	gt_json_u64(json, "modules_binary_only", coverage.modules_binary);
 	gt_json_u64(json, "modules_failed", coverage.modules_failed);
 	gt_json_u64(json, "kernels", coverage.kernels);
 	gt_json_u64(json, "kernels_compiled", coverage.compiled);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* OpenCL C, and the bitcode of SPIR, to SPIR-V: by clang and llvm-spirv of one version. */
+/*
+ * OpenCL C, and the bitcode of SPIR, to SPIR-V: by clang and llvm-spirv of one version.
+ * What is linked of several is linked as bitcode.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +12,7 @@
 
 enum {
 	MAX_WORDS = 256, /* of build options */
+	MAX_COMMAND_WORDS = 4 * GT_CL_MAX_SOURCES + 32,
 };
 
 /* The oldest first: what they write, each device's compiler reads. */
@@ -99,39 +103,88 @@ static int read_options(const char *text, struct options *options, struct gt_dia
 
 /* ---- the tools ---- */
 
-/* OpenCL C to the text of LLVM's intermediate code. */
-static int run_compiler(const char *name, const struct options *options,
-			const struct gt_cl_files *files, int directory)
-{
-	/* Functions without "optnone", so that the device's compiler optimizes them. */
-	static const char *const fixed[] = {
-		"-S",
-		"-x",
-		"cl",
-		"-O0",
-		"-Xclang",
-		"-disable-O0-optnone",
-		"-target",
-		"spir64",
-		"-emit-llvm",
-		"-Xclang",
-		"-finclude-default-header",
-	};
-	const char *words[gt_countof(fixed) + MAX_WORDS + 6];
-	size_t count = 0;
+/* One step: what is read, and what is written. */
+struct step {
+	enum { COMPILE, ASSEMBLE, LINK, CONVERT } kind;
+	const char *tool;
+	/* Of COMPILE: */
+	const struct options *options;
+	int directory;
+	const char *overlay; /* with its headers; NULL: there are none */
+};
 
-	words[count++] = name;
-	for (size_t i = 0; i < gt_countof(fixed); i++)
-		words[count++] = fixed[i];
+/* Words of a command line. */
+struct command {
+	const char *words[MAX_COMMAND_WORDS];
+	size_t count;
+};
+
+static void add_word(struct command *command, const char *word)
+{
+	if (command->count < gt_countof(command->words) - 1)
+		command->words[command->count++] = word;
+}
+
+/* clang, which reads OpenCL C. Its functions get no "optnone": the device's compiler optimizes. */
+static void begin_command(struct command *command, const char *name, const char *output)
+{
+	const char *const words[] = {
+		name,      output,   "-x",         "cl", "-O0", "-Xclang", "-disable-O0-optnone",
+		"-target", "spir64", "-emit-llvm",
+	};
+
+	for (size_t i = 0; i < gt_countof(words); i++)
+		add_word(command, words[i]);
+}
+
+static int end_command(struct command *command, const struct gt_cl_files *files, int directory)
+{
+	add_word(command, "-o");
+	add_word(command, "-");
+	add_word(command, "-");
+	return gt_cl_run_tool(command->words, files, directory);
+}
+
+/* OpenCL C to the text of LLVM's intermediate code. */
+static int run_compiler(const struct step *step, const struct gt_cl_files *files)
+{
+	const struct options *options = step->options;
+	struct command command = {0};
+
+	begin_command(&command, step->tool, "-S");
+	add_word(&command, "-Xclang");
+	add_word(&command, "-finclude-default-header");
 	if (!options->has_version)
-		words[count++] = "-cl-std=CL1.2";
+		add_word(&command, "-cl-std=CL1.2");
+	if (step->overlay) {
+		add_word(&command, "-ivfsoverlay");
+		add_word(&command, step->overlay);
+		add_word(&command, "-I" GT_CL_HEADERS);
+	}
 	for (size_t i = 0; i < options->count; i++)
-		words[count++] = options->words[i];
-	words[count++] = "-o";
-	words[count++] = "-";
-	words[count++] = "-";
-	words[count] = NULL;
-	return gt_cl_run_tool(words, files, directory);
+		add_word(&command, options->words[i]);
+	return end_command(&command, files, step->directory);
+}
+
+/* An empty program, and with it the bitcode of others: clang links it to what it compiles. */
+static int run_linker(const char *name, const struct gt_cl_files *files)
+{
+	gt_autofree char *paths = malloc(files->others.count * GT_CL_HEADER_PATH + 1);
+	char *path = paths;
+	struct command command = {0};
+
+	if (!paths)
+		return -EINVAL;
+	begin_command(&command, name, "-c");
+	gt_vec_each (file, &files->others) {
+		snprintf(path, GT_CL_HEADER_PATH, "/proc/self/fd/%d", *file);
+		add_word(&command, "-Xclang");
+		add_word(&command, "-mlink-bitcode-file");
+		add_word(&command, "-Xclang");
+		add_word(&command, path);
+		path += GT_CL_HEADER_PATH;
+	}
+	return end_command(&command, files, -1);
 }
 
 /* The text to bitcode. */
@@ -151,47 +204,52 @@ static int run_converter(const char *name, const struct gt_cl_files *files)
 	return gt_cl_run_tool(words, files, -1);
 }
 
-/* One step: what is read, and what is written. */
-struct step {
-	enum { COMPILE, ASSEMBLE, CONVERT } kind;
-	const char *tool;
-	const struct options *options; /* of COMPILE */
-	int directory;
-};
-
 static int run_tool(const struct step *step, const struct gt_cl_files *files)
 {
 	switch (step->kind) {
 	case COMPILE:
-		return run_compiler(step->tool, step->options, files, step->directory);
+		return run_compiler(step, files);
 	case ASSEMBLE:
 		return run_assembler(step->tool, files);
+	case LINK:
+		return run_linker(step->tool, files);
 	case CONVERT:
 		return run_converter(step->tool, files);
 	}
 	return -EINVAL;
 }
 
-/* Run a tool; its output is added. 0; -ENOENT without a diag: it is not installed; -Exxx. */
-static int run_step(const struct step *step, const void *bytes, size_t size,
-		    struct gt_strbuf *ret_output, struct gt_strbuf *ret_log, struct gt_diag *diag)
+/*
+ * Run a tool on files whose input is there; its output is added. 0; -ENOENT without a diag: it is
+ * not installed; -Exxx.
+ */
+static int run_on_files(const struct step *step, const struct gt_cl_files *files,
+			struct gt_strbuf *ret_output, struct gt_strbuf *ret_log,
+			struct gt_diag *diag)
 {
-	gt_auto_cl_files files = GT_CL_FILES_NONE;
-	int status = gt_cl_files_open(&files, bytes, size, diag);
+	int status = run_tool(step, files);
 
-	if (status)
-		return status;
-	status = run_tool(step, &files);
 	if (status == -ENOENT)
 		return status;
-	gt_cl_files_append(files.messages, ret_log);
+	gt_cl_files_append(files->messages, ret_log);
 	if (status)
 		return gt_diag(diag, -EINVAL, "device", step->tool, "%s failed (status %d)",
 			       step->tool, status);
-	status = gt_cl_files_append(files.output, ret_output);
+	status = gt_cl_files_append(files->output, ret_output);
 	return status ? gt_diag(diag, status, "device", step->tool, "cannot read its output: %s",
 				strerror(-status))
 		      : 0;
+}
+
+/* The same with an input alone. */
+static int run_step(const struct step *step, const struct gt_strbuf *input,
+		    struct gt_strbuf *ret_output, struct gt_strbuf *ret_log, struct gt_diag *diag)
+{
+	gt_auto_cl_files files = GT_CL_FILES_NONE;
+	int error = input->failed ? gt_diag(diag, -ENOMEM, "device", NULL, "out of memory")
+				  : gt_cl_files_open(&files, input->data, input->length, diag);
+
+	return error ? error : run_on_files(step, &files, ret_output, ret_log, diag);
 }
 
 /*
@@ -211,57 +269,125 @@ static void fuse_products(const struct gt_strbuf *text, struct gt_strbuf *fused)
 	gt_strbuf_puts(fused, at);
 }
 
-/* OpenCL C to bitcode. */
-static int compile_text(size_t number, const struct gt_cl_source *source,
-			const struct options *options, struct gt_strbuf *ret_bitcode,
-			struct gt_strbuf *ret_log, struct gt_diag *diag)
+/* ---- programs ---- */
+
+struct compiler {
+	const struct gt_cl_compilation *compilation;
+	size_t tool; /* in the table */
+	struct gt_strbuf *log;
+	struct gt_diag *diag;
+};
+
+static int compile_source(const struct compiler *compiler, const struct gt_cl_source *source,
+			  const struct options *options, struct gt_strbuf *ret_text)
 {
+	gt_auto_cl_files files = GT_CL_FILES_NONE;
+	char overlay[GT_CL_HEADER_PATH];
+	struct step step = {
+		.kind = COMPILE,
+		.tool = tools[compiler->tool].compiler,
+		.options = options,
+		.directory = compiler->compilation->directory,
+	};
+	int error = gt_cl_files_open(&files, source->bytes, source->size, compiler->diag);
+
+	if (!error && source->header_count) {
+		error = gt_cl_headers_add(source, &files, overlay, compiler->diag);
+		step.overlay = overlay;
+	}
+	return error ? error : run_on_files(&step, &files, ret_text, compiler->log, compiler->diag);
+}
+
+/* OpenCL C to bitcode. */
+static int compile_text(const struct compiler *compiler, const struct gt_cl_source *source,
+			struct gt_strbuf *ret_bitcode)
+{
+	bool fuses = compiler->compilation->fuses;
 	gt_auto_strbuf text = GT_STRBUF_INIT, fused = GT_STRBUF_INIT;
-	const struct gt_strbuf *assembled = source->fuses ? &fused : &text;
-	const struct step compile = {COMPILE, tools[number].compiler, options, source->directory};
-	const struct step assemble = {.kind = ASSEMBLE, .tool = tools[number].compiler};
-	int error = run_step(&compile, source->bytes, source->size, &text, ret_log, diag);
+	const struct step assemble = {.kind = ASSEMBLE, .tool = tools[compiler->tool].compiler};
+	struct options options;
+	int error = read_options(source->options, &options, compiler->diag);
+
+	if (!error)
+		error = compile_source(compiler, source, &options, &text);
+	free(options.text);
+	if (error)
+		return error;
+	if (fuses)
+		fuse_products(&text, &fused);
+	return run_step(&assemble, fuses ? &fused : &text, ret_bitcode, compiler->log,
+			compiler->diag);
+}
+
+static int make_bitcode(const struct compiler *compiler, const struct gt_cl_source *source,
+			struct gt_strbuf *ret_bitcode)
+{
+	switch (source->language) {
+	case GT_CL_SOURCE:
+		return compile_text(compiler, source, ret_bitcode);
+	case GT_CL_SPIR:
+		gt_strbuf_add(ret_bitcode, source->bytes, source->size);
+		return 0;
+	case GT_CL_SPIRV:
+		return gt_cl_convert(source->bytes, source->size, ret_bitcode, compiler->log,
+				     compiler->diag);
+	}
+	return -EINVAL;
+}
+
+static int add_bitcode(const struct compiler *compiler, const struct gt_cl_source *source,
+		       struct gt_cl_files *files)
+{
+	gt_auto_strbuf bitcode = GT_STRBUF_INIT;
+	int error = make_bitcode(compiler, source, &bitcode);
 
 	if (error)
 		return error;
-	if (source->fuses)
-		fuse_products(&text, &fused);
-	if (assembled->failed)
-		return gt_diag(diag, -ENOMEM, "device", NULL, "out of memory");
-	return run_step(&assemble, assembled->data, assembled->length, ret_bitcode, ret_log, diag);
+	if (bitcode.failed || gt_cl_files_add(files, bitcode.data, bitcode.length) < 0)
+		return gt_diag(compiler->diag, -ENOMEM, "device", NULL, "out of memory");
+	return 0;
 }
 
-static int compile_with(size_t number, const struct gt_cl_source *source,
-			const struct options *options, struct gt_strbuf *ret_module,
-			struct gt_strbuf *ret_log, struct gt_diag *diag)
+static int link_sources(const struct compiler *compiler, struct gt_strbuf *ret_bitcode)
 {
-	const struct step convert = {.kind = CONVERT, .tool = tools[number].converter};
-	gt_auto_strbuf bitcode = GT_STRBUF_INIT;
-	int error;
+	const struct gt_cl_compilation *compilation = compiler->compilation;
+	const struct step link = {.kind = LINK, .tool = tools[compiler->tool].compiler};
+	gt_auto_cl_files files = GT_CL_FILES_NONE;
+	int error = gt_cl_files_open(&files, "", 0, compiler->diag);
 
-	if (!source->is_text)
-		return run_step(&convert, source->bytes, source->size, ret_module, ret_log, diag);
-	error = compile_text(number, source, options, &bitcode, ret_log, diag);
+	for (size_t i = 0; i < compilation->count && !error; i++)
+		error = add_bitcode(compiler, &compilation->sources[i], &files);
 	return error ? error
-		     : run_step(&convert, bitcode.data, bitcode.length, ret_module, ret_log, diag);
+		     : run_on_files(&link, &files, ret_bitcode, compiler->log, compiler->diag);
 }
 
-int gt_cl_compile(const struct gt_cl_source *source, struct gt_strbuf *ret_module,
+static int compile_with(const struct compiler *compiler, struct gt_strbuf *ret_module)
+{
+	const struct gt_cl_compilation *compilation = compiler->compilation;
+	const struct step convert = {.kind = CONVERT, .tool = tools[compiler->tool].converter};
+	gt_auto_strbuf bitcode = GT_STRBUF_INIT;
+	int error = compilation->count == 1
+			    ? make_bitcode(compiler, &compilation->sources[0], &bitcode)
+			    : link_sources(compiler, &bitcode);
+
+	return error ? error
+		     : run_step(&convert, &bitcode, ret_module, compiler->log, compiler->diag);
+}
+
+int gt_cl_compile(const struct gt_cl_compilation *compilation, struct gt_strbuf *ret_module,
 		  struct gt_strbuf *ret_log, struct gt_diag *diag)
 {
-	struct options options;
-	int error = read_options(source->options, &options, diag);
+	struct compiler compiler = {.compilation = compilation, .log = ret_log, .diag = diag};
 
-	for (size_t i = 0; i < gt_countof(tools) && !error; i++) {
-		error = compile_with(i, source, &options, ret_module, ret_log, diag);
+	if (compilation->count > GT_CL_MAX_SOURCES)
+		return gt_diag(diag, -E2BIG, "device", NULL, "more than %d programs are linked",
+			       GT_CL_MAX_SOURCES);
+	for (; compiler.tool < gt_countof(tools); compiler.tool++) {
+		int error = compile_with(&compiler, ret_module);
+
 		if (error != -ENOENT)
-			break;
-		error = 0;
-		if (i == gt_countof(tools) - 1)
-			error = gt_diag(diag, -ENOENT, "device", NULL,
-					"source only: clang and llvm-spirv of one version, 14 or "
-					"newer, compile it");
+			return error;
 	}
-	free(options.text);
-	return error;
+	return gt_diag(diag, -ENOENT, "device", NULL,
+		       "source only: clang and llvm-spirv of one version, 14 or newer, compile it");
 }

@@ -96,15 +96,42 @@ void gt_cl_device_abandon(struct gt_cl_device *device);
 int gt_cl_convert(const void *module, size_t size, struct gt_strbuf *ret_bitcode,
 		  struct gt_strbuf *ret_log, struct gt_diag *diag);
 
-/* A program in OpenCL C, or the bitcode of SPIR 1.2. */
+enum gt_cl_language {
+	GT_CL_SOURCE, /* OpenCL C */
+	GT_CL_SPIR,   /* bitcode of SPIR 1.2 */
+	GT_CL_SPIRV,
+};
+
+/* A header that the source includes by its name, in front of all files of that name. */
+struct gt_cl_header {
+	const char *name; /* length bytes */
+	size_t length;
+	const void *text;
+	size_t size;
+};
+
+/* A program, or a part of one. */
 struct gt_cl_source {
+	enum gt_cl_language language;
 	const void *bytes;
 	size_t size;
-	bool is_text;
+	/* Of OpenCL C: */
+	const char *options; /* as clBuildProgram takes them */
+	const struct gt_cl_header *headers;
+	size_t header_count;
+};
+
+struct gt_cl_compilation {
+	const struct gt_cl_source *sources; /* linked where there are several */
+	size_t count;
 	/* The device's compiler fuses products with sums where the language allows it. */
 	bool fuses;
-	const char *options; /* as clBuildProgram takes them */
-	int directory;       /* that relative names of included files are in; -1: this process's */
+	int directory; /* that relative names of included files are in; -1: this process's */
+};
+
+enum {
+	GT_CL_MAX_SOURCES = 256,
+	GT_CL_MAX_HEADERS = 256, /* of a source */
 };
 
 /*
@@ -112,7 +139,7 @@ struct gt_cl_source {
  * fails, or does not end, its messages are appended to *ret_log, or an option is not known; -E2BIG;
  * -ENOMEM.
  */
-int gt_cl_compile(const struct gt_cl_source *source, struct gt_strbuf *ret_module,
+int gt_cl_compile(const struct gt_cl_compilation *compilation, struct gt_strbuf *ret_module,
 		  struct gt_strbuf *ret_log, struct gt_diag *diag);
 /* The name of an error code, or NULL. */
 const char *gt_cl_error_name(int code);

@@ -46,9 +46,11 @@ int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag);
 
 /* ---- tool.c ---- */
 
-/* The standard files of a tool, in memory. */
+/* The files of a tool, in memory: the standard ones, and others, which it opens by /proc/self/fd.
+ */
 struct gt_cl_files {
 	int input, output, messages;
+	GT_VEC(int) others;
 };
 #define GT_CL_FILES_NONE                                                                           \
 	{                                                                                          \
@@ -60,6 +62,8 @@ struct gt_cl_files {
 int gt_cl_files_open(struct gt_cl_files *files, const void *input, size_t size,
 		     struct gt_diag *diag);
 void gt_cl_files_close(struct gt_cl_files *files);
+/* Another file with `size` bytes: its descriptor, or -ENOMEM. */
+int gt_cl_files_add(struct gt_cl_files *files, const void *bytes, size_t size);
 /* Append the bytes of one of them. 0 or -Exxx. */
 int gt_cl_files_append(int file, struct gt_strbuf *text);
 /*
@@ -67,3 +71,18 @@ int gt_cl_files_append(int file, struct gt_strbuf *text);
  * -EINVAL: it was ended by a signal, or by its limit of time.
  */
 int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, int directory);
+
+/* ---- headers.c ---- */
+
+enum {
+	GT_CL_HEADER_PATH = 32, /* characters of a path below */
+};
+/* The folder that clang finds the headers in. */
+#define GT_CL_HEADERS "/gputap/a/b/c/d/e/f/g/headers"
+
+/*
+ * Give clang the headers of a source, as files below GT_CL_HEADERS, which exist for it alone:
+ * `overlay` is the file for -ivfsoverlay. 0; -E2BIG; -ENOMEM.
+ */
+int gt_cl_headers_add(const struct gt_cl_source *source, struct gt_cl_files *files,
+		      char overlay[GT_CL_HEADER_PATH], struct gt_diag *diag);

@@ -45,8 +45,21 @@ int gt_cl_files_open(struct gt_cl_files *files, const void *input, size_t size,
 		       strerror(errno));
 }
 
+int gt_cl_files_add(struct gt_cl_files *files, const void *bytes, size_t size)
+{
+	int file = make_file(bytes, size);
+
+	if (file >= 0 && !gt_vec_push(&files->others, file))
+		return file;
+	gt_cleanup_close(&file);
+	return -ENOMEM;
+}
+
 void gt_cl_files_close(struct gt_cl_files *files)
 {
+	gt_vec_each (file, &files->others)
+		gt_cleanup_close(file);
+	gt_vec_free(&files->others);
 	gt_cleanup_close(&files->input);
 	gt_cleanup_close(&files->output);
 	gt_cleanup_close(&files->messages);
@@ -80,6 +93,25 @@ static int wait_for(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINVAL;
 }
 
+/* What the tool gets: the standard files, and the others by their numbers. */
+static int plan_files(const struct gt_cl_files *files, int directory,
+		      posix_spawn_file_actions_t *actions)
+{
+	int error = posix_spawn_file_actions_adddup2(actions, files->input, STDIN_FILENO);
+
+	if (!error)
+		error = posix_spawn_file_actions_adddup2(actions, files->output, STDOUT_FILENO);
+	if (!error)
+		error = posix_spawn_file_actions_adddup2(actions, files->messages, STDERR_FILENO);
+	/* To the same number: it stays open at exec. */
+	gt_vec_each (file, &files->others)
+		if (!error)
+			error = posix_spawn_file_actions_adddup2(actions, *file, *file);
+	if (!error && directory >= 0)
+		error = posix_spawn_file_actions_addfchdir_np(actions, directory);
+	return error;
+}
+
 int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, int directory)
 {
 	posix_spawn_file_actions_t actions;
@@ -88,13 +120,7 @@ int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, in
 
 	if (error)
 		return -error;
-	error = posix_spawn_file_actions_adddup2(&actions, files->input, STDIN_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, files->output, STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, files->messages, STDERR_FILENO);
-	if (!error && directory >= 0)
-		error = posix_spawn_file_actions_addfchdir_np(&actions, directory);
+	error = plan_files(files, directory, &actions);
 	if (!error)
 		error = posix_spawnp(&child, words[0], &actions, NULL, (char **)words, environ);
 	posix_spawn_file_actions_destroy(&actions);

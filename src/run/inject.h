@@ -37,6 +37,8 @@ struct gt_inject_coverage {
 	uint32_t modules_patched; /* loaded with programs: side and whole modules */
 	uint32_t modules_side;    /* of those, the matched kernels alone beside the original */
 	uint32_t modules_sass;    /* without PTX for the device */
+	uint32_t modules_source;  /* in OpenCL C, which cannot be compiled here */
+	uint32_t modules_binary;  /* of OpenCL, without portable intermediate code */
 	uint32_t modules_failed;  /* malformed, or rejected by the driver once patched */
 	uint32_t kernels;         /* matched, in the modules that were patched */
 	uint32_t compiled;        /* kernels of these modules that were compiled again */

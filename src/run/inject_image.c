@@ -212,11 +212,25 @@ static void make_record(const struct gt_inject_query *query, const struct gt_pat
 			 result->whole_reason);
 }
 
+/* What counts the modules that are loaded as they are because of an error. */
+static uint32_t *count_of_failures(struct gt_inject_coverage *coverage, int error)
+{
+	switch (error) {
+	case -ENODATA:
+		return &coverage->modules_sass;
+	case -ENOENT:
+		return &coverage->modules_source;
+	case -ENOEXEC:
+		return &coverage->modules_binary;
+	default:
+		return &coverage->modules_failed;
+	}
+}
+
 static void count_failure(struct gt_inject *inject, struct gt_inject_connection *connection,
 			  int error, const char *reason)
 {
-	inject->coverage.modules_sass += error == -ENODATA;
-	inject->coverage.modules_failed += error != -ENODATA;
+	(*count_of_failures(&inject->coverage, error))++;
 	set_reason(connection, reason);
 	gt_inject_reason_add(inject, GT_INJECT_MODULE, reason, NULL, 0, 1);
 }

@@ -44,7 +44,8 @@ bool gt_inject_bytes_read(int fd, uint64_t size, struct gt_inject_bytes *bytes);
 
 /*
  * inject_program.c: patch an OpenCL program into job->image; the worker does that. The options are
- * for the job.
+ * for the job. job->error is -ENOENT where its source cannot be compiled here, and -ENOEXEC where
+ * it is a binary alone.
  */
 void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_options *options);
 

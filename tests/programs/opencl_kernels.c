@@ -5,78 +5,16 @@
  * "right".
  */
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "opencl_device.h"
+
 enum {
-	ITEMS = 64,
 	MANY = 200, /* kernels of a program */
 	THREADS = 4,
 };
-
-static cl_context context;
-static cl_device_id device;
-static cl_command_queue queue;
-
-static bool open_device(void)
-{
-	cl_platform_id platform;
-	cl_int error;
-
-	if (clGetPlatformIDs(1, &platform, NULL) ||
-	    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL))
-		return false;
-	context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-	if (error)
-		return false;
-	queue = clCreateCommandQueue(context, device, 0, &error);
-	return !error;
-}
-
-static const char source[] = "#ifndef STEP\n"
-			     "#define STEP 1\n"
-			     "#endif\n"
-			     "__kernel void number(__global int *numbers, int first) {\n"
-			     "	int i = get_global_id(0);\n"
-			     "	numbers[i] = first + i * STEP;\n"
-			     "}\n";
-
-static cl_program create(const char *text)
-{
-	return clCreateProgramWithSource(context, 1, &text, NULL, NULL);
-}
-
-/* Launch a kernel `number`; whether its results are right. */
-static bool launch(cl_kernel kernel, int first, int step)
-{
-	const size_t items = ITEMS, group = 16;
-	int numbers[ITEMS];
-	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(numbers), NULL, NULL);
-	bool right =
-		buffer && !clSetKernelArg(kernel, 0, sizeof(buffer), &buffer) &&
-		!clSetKernelArg(kernel, 1, sizeof(first), &first) &&
-		!clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL) &&
-		!clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL,
-				     NULL);
-
-	for (int i = 0; i < ITEMS && right; i++)
-		right = numbers[i] == first + i * step;
-	clReleaseMemObject(buffer);
-	return right;
-}
-
-static bool launch_by_name(cl_program program, const char *name, int first, int step)
-{
-	cl_kernel kernel = clCreateKernel(program, name, NULL);
-	bool right = kernel && launch(kernel, first, step);
-
-	return right && !clReleaseKernel(kernel);
-}
 
 static bool run_plain(void)
 {
@@ -306,10 +244,7 @@ static bool run_orphaned_later(void)
 
 int main(int count, char **arguments)
 {
-	static const struct {
-		const char *name;
-		bool (*run)(void);
-	} programs[] = {
+	static const struct named_program programs[] = {
 		{"plain", run_plain},
 		{"options", run_options},
 		{"include", run_include},
@@ -324,11 +259,6 @@ int main(int count, char **arguments)
 		{"orphaned-later", run_orphaned_later},
 	};
 
-	for (size_t i = 0; count == 2 && i < sizeof(programs) / sizeof(*programs); i++)
-		if (!strcmp(arguments[1], programs[i].name)) {
-			puts(open_device() && programs[i].run() ? "right" : "wrong");
-			return 0;
-		}
-	fprintf(stderr, "usage: opencl_kernels PROGRAM\n");
-	return 2;
+	return run_named(programs, sizeof(programs) / sizeof(*programs),
+			 count == 2 ? arguments[1] : NULL);
 }

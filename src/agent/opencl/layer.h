@@ -17,20 +17,84 @@ extern const struct gt_agent_services *gt_cl_services;
 /* The functions below the layer. */
 extern const struct _cl_icd_dispatch *gt_cl_target;
 
-/* ---- program.c ---- */
+typedef void CL_CALLBACK gt_cl_notify(cl_program program, void *data);
+
+/* ---- replacement.c ---- */
+
+struct gt_cl_units;
 
 /* The patched form of a program. */
 struct gt_cl_replacement {
 	cl_program program;
-	size_t size;  /* of the names */
-	char names[]; /* of the kernels that it is to be used for, each with a NUL */
+	bool needs_system_memory; /* its kernels are to be allowed to access it */
+	size_t size;              /* of the names */
+	char names[];             /* of the kernels that it is to be used for, each with a NUL */
 };
 
-/*
- * Create the patched form of a program for its devices, or for `count` of them. NULL: there is
- * none, and the program is left alone.
- */
-struct gt_cl_replacement *gt_cl_replace(cl_program program, cl_uint count,
-					const cl_device_id *devices, const char *options);
+struct gt_cl_request {
+	cl_program program;          /* NULL: it is not linked yet */
+	bool is_built;               /* OpenCL knows the names of its kernels */
+	cl_context context;          /* where there is no program */
+	cl_uint count;               /* of the devices */
+	const cl_device_id *devices; /* NULL: all of the program or context */
+	const struct gt_cl_units *units;
+};
+
+/* Create the patched form of a program. NULL: there is none, and the program is left alone. */
+struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request);
 void gt_cl_replacement_free(struct gt_cl_replacement *replacement);
 bool gt_cl_replacement_has(const struct gt_cl_replacement *replacement, const char *kernel);
+
+/* ---- program.c: the functions of the layer, as cl.h describes them ---- */
+
+cl_int CL_API_CALL gt_cl_build_program(cl_program program, cl_uint count,
+				       const cl_device_id *devices, const char *options,
+				       gt_cl_notify *notify, void *data);
+cl_int CL_API_CALL gt_cl_compile_program(cl_program program, cl_uint count,
+					 const cl_device_id *devices, const char *options,
+					 cl_uint header_count, const cl_program *headers,
+					 const char **names, gt_cl_notify *notify, void *data);
+cl_program CL_API_CALL gt_cl_link_program(cl_context context, cl_uint device_count,
+					  const cl_device_id *devices, const char *options,
+					  cl_uint count, const cl_program *inputs,
+					  gt_cl_notify *notify, void *data, cl_int *ret_error);
+cl_program CL_API_CALL gt_cl_create_from_binary(cl_context context, cl_uint count,
+						const cl_device_id *devices, const size_t *lengths,
+						const unsigned char **binaries, cl_int *status,
+						cl_int *ret_error);
+cl_int CL_API_CALL gt_cl_retain_program(cl_program program);
+cl_int CL_API_CALL gt_cl_release_program(cl_program program);
+/* The patched form of a program, or NULL. */
+const struct gt_cl_replacement *gt_cl_replacement_of(cl_program program);
+void gt_cl_programs_forked(void);
+
+/* ---- kernel.c ----
+ *
+ * A patched kernel may have one argument more than the original, of the type ulong, after the
+ * others: the number of the launch. The layer sets it at each launch, counted from 1 in a process,
+ * and hides it.
+ */
+
+cl_kernel CL_API_CALL gt_cl_create_kernel(cl_program program, const char *name, cl_int *ret_error);
+cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_kernel *created,
+					cl_uint *ret_count);
+cl_kernel CL_API_CALL gt_cl_clone_kernel(cl_kernel kernel, cl_int *ret_error);
+cl_int CL_API_CALL gt_cl_retain_kernel(cl_kernel kernel);
+cl_int CL_API_CALL gt_cl_release_kernel(cl_kernel kernel);
+cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
+				      const void *value);
+cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value);
+cl_int CL_API_CALL gt_cl_set_exec_info(cl_kernel kernel, cl_kernel_exec_info which, size_t size,
+				       const void *value);
+cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel,
+					cl_uint dimensions, const size_t *offset,
+					const size_t *global, const size_t *local, cl_uint waits,
+					const cl_event *wait_list, cl_event *event);
+cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint waits,
+				      const cl_event *wait_list, cl_event *event);
+cl_int CL_API_CALL gt_cl_get_kernel_info(cl_kernel kernel, cl_kernel_info which, size_t size,
+					 void *value, size_t *ret_size);
+cl_int CL_API_CALL gt_cl_get_argument_info(cl_kernel kernel, cl_uint index,
+					   cl_kernel_arg_info which, size_t size, void *value,
+					   size_t *ret_size);
+void gt_cl_kernels_forked(void);

@@ -1,213 +1,371 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The patched form of a program: asking the collector, and building it. */
+/* The functions of programs: where they are built or linked, a patched form is made beside them. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
 #include "agent/opencl/layer.h"
-#include "agent/protocol.h"
+#include "agent/opencl/pairs.h"
+#include "agent/opencl/units.h"
 
-enum {
-	MAX_DEVICES = 64, /* of a program */
+static struct gt_cl_pairs replacements = GT_CL_PAIRS_INIT; /* program: struct gt_cl_replacement */
+/* Programs that OpenCL does not return, or that are linked later: struct gt_cl_units. */
+static struct gt_cl_pairs parts = GT_CL_PAIRS_INIT;
+
+void gt_cl_programs_forked(void)
+{
+	gt_cl_pairs_forked(&replacements);
+	gt_cl_pairs_forked(&parts);
+}
+
+/* ---- what the program would notice ---- */
+
+struct caller {
+	int error, cancel;
 };
 
-/* ---- devices ---- */
-
-struct devices {
-	cl_device_id ids[MAX_DEVICES];
-	cl_uint count;
-	bool share_memory, take_spirv, take_spir; /* all of them */
-};
-
-static bool has_text(cl_device_id device, cl_device_info which, const char *wanted)
+static struct caller save_caller(void)
 {
-	size_t size = 0;
-	char *text;
-	bool found;
+	struct caller caller = {.error = errno};
 
-	if (gt_cl_target->clGetDeviceInfo(device, which, 0, NULL, &size) || !size)
-		return false;
-	text = calloc(1, size + 1);
-	found = text && !gt_cl_target->clGetDeviceInfo(device, which, size, text, NULL) &&
-		strstr(text, wanted);
-	free(text);
-	return found;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &caller.cancel);
+	return caller;
 }
 
-/* Whether kernels access the memory of this process by its addresses. */
-static bool shares_memory(cl_device_id device)
+static void restore_caller(const struct caller *caller)
 {
-	cl_device_svm_capabilities svm = 0;
-	cl_device_type type = 0;
-
-	gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
-	gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL);
-	return (type & CL_DEVICE_TYPE_CPU) || (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM);
+	pthread_setcancelstate(caller->cancel, NULL);
+	errno = caller->error;
 }
 
-static bool list_devices(cl_program program, cl_uint count, const cl_device_id *given,
-			 struct devices *devices)
+/* ---- what is kept of programs ---- */
+
+static cl_uint count_references(cl_program program)
 {
-	*devices = (struct devices){
-		.count = count, .share_memory = true, .take_spirv = true, .take_spir = true};
-	if (!given && gt_cl_target->clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES,
-						     sizeof(devices->count), &devices->count, NULL))
-		return false;
-	if (!devices->count || devices->count > MAX_DEVICES)
-		return false;
-	if (given)
-		memcpy(devices->ids, given, count * sizeof(*given));
-	else if (gt_cl_target->clGetProgramInfo(program, CL_PROGRAM_DEVICES,
-						devices->count * sizeof(*devices->ids),
-						devices->ids, NULL))
-		return false;
-	for (cl_uint i = 0; i < devices->count; i++) {
-		devices->share_memory &= shares_memory(devices->ids[i]);
-		devices->take_spirv &= has_text(devices->ids[i], CL_DEVICE_IL_VERSION, "SPIR-V");
-		devices->take_spir &=
-			has_text(devices->ids[i], CL_DEVICE_EXTENSIONS, "cl_khr_spir");
+	cl_uint references = 1;
+
+	gt_cl_target->clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, sizeof(references),
+				       &references, NULL);
+	return references;
+}
+
+static void keep_replacement(cl_program program, struct gt_cl_replacement *replacement)
+{
+	void *earlier = NULL;
+
+	if (!gt_cl_pairs_put(&replacements, program, replacement, count_references(program),
+			     &earlier))
+		earlier = replacement;
+	gt_cl_replacement_free(earlier);
+}
+
+static void free_units(struct gt_cl_units *units)
+{
+	if (units)
+		gt_cl_units_clear(units);
+	free(units);
+}
+
+/* Takes over the units. */
+static void keep_units(cl_program program, struct gt_cl_units *units)
+{
+	struct gt_cl_units *kept = malloc(sizeof(*kept));
+	void *earlier = NULL;
+
+	if (!kept) {
+		gt_cl_units_clear(units);
+		return;
 	}
-	return true;
+	*kept = *units;
+	if (!gt_cl_pairs_put(&parts, program, kept, count_references(program), &earlier))
+		earlier = kept;
+	free_units(earlier);
 }
 
-static uint32_t form_of(const struct devices *devices)
+const struct gt_cl_replacement *gt_cl_replacement_of(cl_program program)
 {
-	if (devices->take_spirv)
-		return GT_AGENT_FORM_SPIRV;
-	return devices->take_spir ? GT_AGENT_FORM_SPIR : GT_AGENT_FORM_NONE;
+	return gt_cl_pairs_find(&replacements, program);
 }
 
-/* ---- requests ---- */
-
-/* The bytes of GT_AGENT_PROGRAM. NULL: the program has neither source nor SPIR-V. */
-static char *make_request(cl_program program, const char *options, size_t *ret_size)
+cl_int CL_API_CALL gt_cl_retain_program(cl_program program)
 {
-	static const cl_program_info kinds[] = {CL_PROGRAM_SOURCE, CL_PROGRAM_IL};
-	size_t before = strlen(options) + 1, size = 0;
-	cl_program_info kind = 0;
-	char *request;
+	cl_int error = gt_cl_target->clRetainProgram(program);
 
-	/* A source without any character, and its NUL, is none. */
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && size <= 1; i++) {
-		kind = kinds[i];
-		size = 0;
-		if (gt_cl_target->clGetProgramInfo(program, kind, 0, NULL, &size))
-			size = 0;
+	if (!error) {
+		gt_cl_pairs_retain(&replacements, program);
+		gt_cl_pairs_retain(&parts, program);
 	}
-	request = size > 1 ? malloc(before + size) : NULL;
-	if (!request)
-		return NULL;
-	memcpy(request, options, before);
-	if (gt_cl_target->clGetProgramInfo(program, kind, size, request + before, NULL)) {
-		free(request);
-		return NULL;
-	}
-	*ret_size = before + size - (kind == CL_PROGRAM_SOURCE);
-	return request;
+	return error;
+}
+
+cl_int CL_API_CALL gt_cl_release_program(cl_program program)
+{
+	gt_cl_replacement_free(gt_cl_pairs_release(&replacements, program));
+	free_units(gt_cl_pairs_release(&parts, program));
+	return gt_cl_target->clReleaseProgram(program);
 }
 
 /* ---- building ---- */
 
-static cl_program create(cl_context context, const struct devices *devices,
-			 const struct gt_agent_exchange *exchange, cl_int *ret_error)
+/* The code of a program, for clBuildProgram and clCompileProgram. */
+static void add_code(struct gt_cl_units *units, cl_program program)
 {
-	const unsigned char *binaries[MAX_DEVICES];
-	size_t lengths[MAX_DEVICES];
+	const struct gt_cl_units *kept = gt_cl_pairs_find(&parts, program);
 
-	if (devices->take_spirv)
-		return gt_cl_target->clCreateProgramWithIL(context, exchange->patched,
-							   exchange->image_size, ret_error);
-	for (cl_uint i = 0; i < devices->count; i++) {
-		binaries[i] = exchange->patched;
-		lengths[i] = exchange->image_size;
-	}
-	return gt_cl_target->clCreateProgramWithBinary(context, devices->count, devices->ids,
-						       lengths, binaries, NULL, ret_error);
+	if (kept && gt_cl_units_is_binary(kept))
+		gt_cl_units_append(units, kept);
+	else if (!gt_cl_units_add_code(units, program))
+		gt_cl_units_add_binary(units, NULL, 0);
 }
 
-static cl_int build(cl_program original, const struct devices *devices,
-		    const struct gt_agent_exchange *exchange, cl_program *ret_program)
+static void add_options(struct gt_cl_units *units, const char *options)
 {
-	const char *options = devices->take_spirv ? "" : "-x spir -spir-std=1.2";
-	cl_context context;
-	cl_int error = gt_cl_target->clGetProgramInfo(original, CL_PROGRAM_CONTEXT, sizeof(context),
-						      &context, NULL);
+	if (options)
+		gt_cl_units_add(units, GT_AGENT_CHUNK_OPTIONS, options, strlen(options));
+}
 
-	*ret_program = NULL;
-	if (!error)
-		*ret_program = create(context, devices, exchange, &error);
-	if (!error)
-		error = gt_cl_target->clBuildProgram(*ret_program, devices->count, devices->ids,
-						     options, NULL, NULL);
-	if (error && *ret_program)
-		gt_cl_target->clReleaseProgram(*ret_program);
+/* is_built: OpenCL knows the names of its kernels. */
+static void instrument(cl_program program, cl_uint count, const cl_device_id *devices,
+		       const char *options, bool is_built)
+{
+	const struct caller caller = save_caller();
+	struct gt_cl_units units = {0};
+	const struct gt_cl_request request = {
+		.program = program,
+		.is_built = is_built,
+		.count = count,
+		.devices = devices,
+		.units = &units,
+	};
+	struct gt_cl_replacement *replacement;
+
+	add_options(&units, options);
+	add_code(&units, program);
+	replacement = gt_cl_replace(&request);
+	if (replacement)
+		keep_replacement(program, replacement);
+	gt_cl_units_clear(&units);
+	restore_caller(&caller);
+}
+
+cl_int CL_API_CALL gt_cl_build_program(cl_program program, cl_uint count,
+				       const cl_device_id *devices, const char *options,
+				       gt_cl_notify *notify, void *data)
+{
+	cl_int error;
+
+	/* Once it is called, the program may create kernels. */
+	if (notify)
+		instrument(program, count, devices, options, false);
+	error = gt_cl_target->clBuildProgram(program, count, devices, options, notify, data);
+	if (!notify && !error)
+		instrument(program, count, devices, options, true);
 	return error;
 }
 
-/* Build what the collector has patched. 0 or gt_agent_error. */
-static int load(cl_program original, const struct devices *devices,
-		const struct gt_agent_exchange *exchange,
-		struct gt_cl_replacement **ret_replacement)
-{
-	const struct gt_agent_names *names = &exchange->kernels;
-	struct gt_cl_replacement *replacement;
-	cl_int error;
+/* ---- binaries ---- */
 
-	if (!devices->share_memory)
-		return GT_AGENT_NO_MAPS;
-	replacement = malloc(sizeof(*replacement) + names->size);
-	if (!replacement)
-		return GT_AGENT_NO_MEMORY;
-	replacement->size = names->size;
-	memcpy(replacement->names, names->data, names->size);
-	error = build(original, devices, exchange, &replacement->program);
-	if (error) {
-		free(replacement);
-		return GT_AGENT_OPENCL + error;
+cl_program CL_API_CALL gt_cl_create_from_binary(cl_context context, cl_uint count,
+						const cl_device_id *devices, const size_t *lengths,
+						const unsigned char **binaries, cl_int *status,
+						cl_int *ret_error)
+{
+	cl_program program = gt_cl_target->clCreateProgramWithBinary(
+		context, count, devices, lengths, binaries, status, ret_error);
+	struct gt_cl_units units = {0};
+
+	/* Those for all devices are alike if a device takes portable code. */
+	if (program && count && lengths && binaries) {
+		gt_cl_units_add_binary(&units, binaries[0], lengths[0]);
+		keep_units(program, &units);
 	}
-	*ret_replacement = replacement;
-	return 0;
+	return program;
 }
 
-struct gt_cl_replacement *gt_cl_replace(cl_program program, cl_uint count,
-					const cl_device_id *devices, const char *options)
-{
-	struct gt_cl_replacement *replacement = NULL;
-	struct gt_agent_exchange exchange;
-	struct devices listed;
-	size_t size, map_size;
-	char *request;
-	void *maps;
-	int error = 0;
+/* ---- compiling and linking ---- */
 
-	if (!list_devices(program, count, devices, &listed) ||
-	    !gt_cl_services->map_memory(&maps, &map_size))
-		return NULL;
-	request = make_request(program, options ? options : "", &size);
-	if (!request)
-		return NULL;
-	gt_cl_services->ask_program(request, size, form_of(&listed), &exchange);
-	free(request);
-	if (exchange.patched)
-		error = load(program, &listed, &exchange, &replacement);
-	gt_cl_services->finish(&exchange, error, false);
+static void add_header(struct gt_cl_units *units, cl_program header, const char *name)
+{
+	size_t before = units->size;
+
+	gt_cl_units_add(units, GT_AGENT_CHUNK_HEADER_NAME, name, strlen(name));
+	if (!gt_cl_units_add_header(units, header))
+		units->size = before;
+}
+
+static void keep_compiled(cl_program program, const char *options, cl_uint count,
+			  const cl_program *headers, const char **names)
+{
+	const struct caller caller = save_caller();
+	struct gt_cl_units units = {0};
+
+	add_options(&units, options);
+	for (cl_uint i = 0; headers && names && i < count; i++)
+		if (headers[i] && names[i])
+			add_header(&units, headers[i], names[i]);
+	add_code(&units, program);
+	keep_units(program, &units);
+	restore_caller(&caller);
+}
+
+cl_int CL_API_CALL gt_cl_compile_program(cl_program program, cl_uint count,
+					 const cl_device_id *devices, const char *options,
+					 cl_uint header_count, const cl_program *headers,
+					 const char **names, gt_cl_notify *notify, void *data)
+{
+	cl_int error;
+
+	/* Once it is called, the program may be linked. */
+	if (notify)
+		keep_compiled(program, options, header_count, headers, names);
+	error = gt_cl_target->clCompileProgram(program, count, devices, options, header_count,
+					       headers, names, notify, data);
+	if (!notify && !error)
+		keep_compiled(program, options, header_count, headers, names);
+	return error;
+}
+
+/* What the programs are made of; one of them that is not known is a binary of unknown kind. */
+static void add_inputs(struct gt_cl_units *units, cl_uint count, const cl_program *inputs)
+{
+	for (cl_uint i = 0; inputs && i < count; i++) {
+		const struct gt_cl_units *kept = gt_cl_pairs_find(&parts, inputs[i]);
+
+		if (kept)
+			gt_cl_units_append(units, kept);
+		else
+			gt_cl_units_add_binary(units, NULL, 0);
+	}
+}
+
+/* What a call of clLinkProgram, and the function that is called when it is done, both use. */
+struct gt_cl_linking {
+	atomic_uint users;
+	_Atomic(struct gt_cl_replacement *) replacement;
+	gt_cl_notify *notify;
+	void *data;
+};
+
+/* What was made before belongs to the program that is linked now. */
+static void attach_linked(struct gt_cl_linking *linking, cl_program program)
+{
+	struct gt_cl_replacement *replacement = atomic_exchange(&linking->replacement, NULL);
+
+	if (replacement && program)
+		keep_replacement(program, replacement);
+	else
+		gt_cl_replacement_free(replacement);
+	if (atomic_fetch_sub(&linking->users, 1) == 1)
+		free(linking);
+}
+
+static void CL_CALLBACK notify_linked(cl_program program, void *data)
+{
+	struct gt_cl_linking *linking = data;
+	gt_cl_notify *notify = linking->notify;
+	void *own_data = linking->data;
+
+	attach_linked(linking, program);
+	notify(program, own_data);
+}
+
+/* A call of clLinkProgram. */
+struct link_call {
+	cl_context context;
+	cl_uint device_count;
+	const cl_device_id *devices;
+	const char *options;
+	cl_uint input_count;
+	const cl_program *inputs;
+	gt_cl_notify *notify;
+	void *data;
+	struct gt_cl_units units; /* of the inputs */
+};
+
+static cl_program link_inputs(const struct link_call *call, gt_cl_notify *notify, void *data,
+			      cl_int *ret_error)
+{
+	return gt_cl_target->clLinkProgram(call->context, call->device_count, call->devices,
+					   call->options, call->input_count, call->inputs, notify,
+					   data, ret_error);
+}
+
+/* The patched form of what is linked. program: NULL, or the result. */
+static struct gt_cl_replacement *replace_linked(const struct link_call *call, cl_program program)
+{
+	const struct caller caller = save_caller();
+	const struct gt_cl_request request = {
+		.program = program,
+		.is_built = program,
+		.context = call->context,
+		.count = call->device_count,
+		.devices = call->devices,
+		.units = &call->units,
+	};
+	struct gt_cl_replacement *replacement = NULL;
+
+	/* A library has no kernels of its own. */
+	if (!call->options || !strstr(call->options, "-create-library"))
+		replacement = gt_cl_replace(&request);
+	restore_caller(&caller);
 	return replacement;
 }
 
-void gt_cl_replacement_free(struct gt_cl_replacement *replacement)
+/* The patched form is made before: the program may create kernels when it is called. */
+static cl_program link_notifying(const struct link_call *call, cl_int *ret_error)
 {
-	if (!replacement)
-		return;
-	gt_cl_target->clReleaseProgram(replacement->program);
-	free(replacement);
+	struct gt_cl_linking *linking = calloc(1, sizeof(*linking));
+	cl_program program;
+
+	if (!linking)
+		return link_inputs(call, call->notify, call->data, ret_error);
+	linking->users = 2;
+	linking->notify = call->notify;
+	linking->data = call->data;
+	linking->replacement = replace_linked(call, NULL);
+	program = link_inputs(call, notify_linked, linking, ret_error);
+	attach_linked(linking, program);
+	return program;
 }
 
-bool gt_cl_replacement_has(const struct gt_cl_replacement *replacement, const char *kernel)
+static cl_program link_waiting(const struct link_call *call, cl_int *ret_error)
 {
-	const char *name = replacement->names, *end = name + replacement->size;
+	cl_program program = link_inputs(call, NULL, NULL, ret_error);
+	struct gt_cl_replacement *replacement =
+		program && !*ret_error ? replace_linked(call, program) : NULL;
 
-	for (; name < end; name += strlen(name) + 1)
-		if (!strcmp(name, kernel))
-			return true;
-	return false;
+	if (replacement)
+		keep_replacement(program, replacement);
+	return program;
+}
+
+cl_program CL_API_CALL gt_cl_link_program(cl_context context, cl_uint device_count,
+					  const cl_device_id *devices, const char *options,
+					  cl_uint count, const cl_program *inputs,
+					  gt_cl_notify *notify, void *data, cl_int *ret_error)
+{
+	struct link_call call = {
+		.context = context,
+		.device_count = device_count,
+		.devices = devices,
+		.options = options,
+		.input_count = count,
+		.inputs = inputs,
+		.notify = notify,
+		.data = data,
+	};
+	cl_int error = CL_SUCCESS;
+	cl_program program;
+
+	add_inputs(&call.units, count, inputs);
+	program = notify ? link_notifying(&call, &error) : link_waiting(&call, &error);
+	if (ret_error)
+		*ret_error = error;
+	if (program)
+		keep_units(program, &call.units);
+	else
+		gt_cl_units_clear(&call.units);
+	return program;
 }

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The patched form of a program: asking the collector, and building it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/opencl/layer.h"
+#include "agent/opencl/units.h"
+#include "agent/protocol.h"
+
+enum {
+	MAX_DEVICES = 64, /* of a program */
+};
+
+/* ---- devices ---- */
+
+struct devices {
+	cl_device_id ids[MAX_DEVICES];
+	cl_uint count;
+	bool share_memory, are_cpus, take_spirv, take_spir; /* all of them */
+};
+
+static bool has_text(cl_device_id device, cl_device_info which, const char *wanted)
+{
+	size_t size = 0;
+	char *text;
+	bool found;
+
+	if (gt_cl_target->clGetDeviceInfo(device, which, 0, NULL, &size) || !size)
+		return false;
+	text = calloc(1, size + 1);
+	found = text && !gt_cl_target->clGetDeviceInfo(device, which, size, text, NULL) &&
+		strstr(text, wanted);
+	free(text);
+	return found;
+}
+
+static bool has_type(cl_device_id device, cl_device_type wanted)
+{
+	cl_device_type type = 0;
+
+	gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
+	return type & wanted;
+}
+
+/* Whether kernels access the memory of this process by its addresses; those of a CPU do, too. */
+static bool has_system_memory(cl_device_id device)
+{
+	cl_device_svm_capabilities svm = 0;
+
+	gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL);
+	return svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM;
+}
+
+/* The number of the devices of a program or context, and these. False: they are not known. */
+static bool ask_devices(const struct gt_cl_request *request, struct devices *devices)
+{
+	const size_t size = sizeof(devices->ids);
+	size_t got = 0;
+
+	if (request->count) {
+		if (!request->devices || request->count > MAX_DEVICES)
+			return false;
+		memcpy(devices->ids, request->devices, request->count * sizeof(*devices->ids));
+		devices->count = request->count;
+		return true;
+	}
+	if (request->program ? gt_cl_target->clGetProgramInfo(request->program, CL_PROGRAM_DEVICES,
+							      size, devices->ids, &got)
+			     : gt_cl_target->clGetContextInfo(request->context, CL_CONTEXT_DEVICES,
+							      size, devices->ids, &got))
+		return false;
+	devices->count = (cl_uint)(got / sizeof(*devices->ids));
+	return devices->count;
+}
+
+static bool list_devices(const struct gt_cl_request *request, struct devices *devices)
+{
+	*devices = (struct devices){
+		.share_memory = true, .are_cpus = true, .take_spirv = true, .take_spir = true};
+	if (!ask_devices(request, devices))
+		return false;
+	for (cl_uint i = 0; i < devices->count; i++) {
+		cl_device_id device = devices->ids[i];
+		bool is_cpu = has_type(device, CL_DEVICE_TYPE_CPU);
+
+		devices->share_memory &= is_cpu || has_system_memory(device);
+		devices->are_cpus &= is_cpu;
+		devices->take_spirv &= has_text(device, CL_DEVICE_IL_VERSION, "SPIR-V");
+		devices->take_spir &= has_text(device, CL_DEVICE_EXTENSIONS, "cl_khr_spir");
+	}
+	return true;
+}
+
+static uint32_t form_of(const struct devices *devices)
+{
+	if (devices->take_spirv)
+		return GT_AGENT_FORM_SPIRV;
+	return devices->take_spir ? GT_AGENT_FORM_SPIR : GT_AGENT_FORM_NONE;
+}
+
+/* ---- names ---- */
+
+/* Make "a;b" a list of GT_AGENT_NAMES, "ea", "eb", with a NUL each; it has room. Its size. */
+static size_t make_list(const char *names, char *list)
+{
+	size_t size = 0;
+
+	while (*names) {
+		size_t length = strcspn(names, ";");
+
+		if (length) {
+			list[size++] = 'e';
+			memcpy(list + size, names, length);
+			size += length;
+			list[size++] = 0;
+		}
+		names += length + (names[length] == ';');
+	}
+	return size;
+}
+
+/* Whether programs may match the kernels of a program that is built; also in doubt. */
+static bool may_match(cl_program program)
+{
+	size_t size = 0;
+	char *names, *list;
+	bool may = true;
+
+	if (gt_cl_target->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, NULL, &size) ||
+	    size <= 1)
+		return true;
+	names = calloc(1, size + 1);
+	list = malloc(2 * size + 2);
+	if (names && list &&
+	    !gt_cl_target->clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, names, NULL))
+		may = gt_cl_services->ask_names(list, make_list(names, list));
+	free(names);
+	free(list);
+	return may;
+}
+
+/* ---- building ---- */
+
+static cl_program create(cl_context context, const struct devices *devices,
+			 const struct gt_agent_exchange *exchange, cl_int *ret_error)
+{
+	const unsigned char *binaries[MAX_DEVICES];
+	size_t lengths[MAX_DEVICES];
+
+	if (devices->take_spirv)
+		return gt_cl_target->clCreateProgramWithIL(context, exchange->patched,
+							   exchange->image_size, ret_error);
+	for (cl_uint i = 0; i < devices->count; i++) {
+		binaries[i] = exchange->patched;
+		lengths[i] = exchange->image_size;
+	}
+	return gt_cl_target->clCreateProgramWithBinary(context, devices->count, devices->ids,
+						       lengths, binaries, NULL, ret_error);
+}
+
+static cl_int build(const struct gt_cl_request *request, const struct devices *devices,
+		    const struct gt_agent_exchange *exchange, cl_program *ret_program)
+{
+	const char *options = devices->take_spirv ? "" : "-x spir -spir-std=1.2";
+	cl_context context = request->context;
+	cl_int error = CL_SUCCESS;
+
+	*ret_program = NULL;
+	if (request->program)
+		error = gt_cl_target->clGetProgramInfo(request->program, CL_PROGRAM_CONTEXT,
+						       sizeof(context), &context, NULL);
+	if (!error)
+		*ret_program = create(context, devices, exchange, &error);
+	if (!error)
+		error = gt_cl_target->clBuildProgram(*ret_program, devices->count, devices->ids,
+						     options, NULL, NULL);
+	if (error && *ret_program)
+		gt_cl_target->clReleaseProgram(*ret_program);
+	return error;
+}
+
+/* Build what the collector has patched. 0 or gt_agent_error. */
+static int load(const struct gt_cl_request *request, const struct devices *devices,
+		const struct gt_agent_exchange *exchange,
+		struct gt_cl_replacement **ret_replacement)
+{
+	const struct gt_agent_names *names = &exchange->kernels;
+	struct gt_cl_replacement *replacement;
+	cl_int error;
+
+	if (!devices->share_memory)
+		return GT_AGENT_NO_MAPS;
+	replacement = malloc(sizeof(*replacement) + names->size);
+	if (!replacement)
+		return GT_AGENT_NO_MEMORY;
+	replacement->needs_system_memory = !devices->are_cpus;
+	replacement->size = names->size;
+	memcpy(replacement->names, names->data, names->size);
+	error = build(request, devices, exchange, &replacement->program);
+	if (error) {
+		free(replacement);
+		return GT_AGENT_OPENCL + error;
+	}
+	*ret_replacement = replacement;
+	return 0;
+}
+
+struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
+{
+	const struct gt_cl_units *units = request->units;
+	struct gt_cl_replacement *replacement = NULL;
+	struct gt_agent_exchange exchange;
+	struct devices devices;
+	size_t map_size;
+	void *maps;
+	int error = 0;
+
+	if (units->failed || !list_devices(request, &devices) ||
+	    !gt_cl_services->map_memory(&maps, &map_size) ||
+	    (request->is_built && !may_match(request->program)))
+		return NULL;
+	gt_cl_services->ask_program(units->bytes, units->size, form_of(&devices), &exchange);
+	if (exchange.patched)
+		error = load(request, &devices, &exchange, &replacement);
+	gt_cl_services->finish(&exchange, error, false);
+	return replacement;
+}
+
+void gt_cl_replacement_free(struct gt_cl_replacement *replacement)
+{
+	if (!replacement)
+		return;
+	gt_cl_target->clReleaseProgram(replacement->program);
+	free(replacement);
+}
+
+bool gt_cl_replacement_has(const struct gt_cl_replacement *replacement, const char *kernel)
+{
+	const char *name = replacement->names, *end = name + replacement->size;
+
+	for (; name < end; name += strlen(name) + 1)
+		if (!strcmp(name, kernel))
+			return true;
+	return false;
+}

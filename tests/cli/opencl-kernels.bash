@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# What tests of GPU programs in OpenCL kernels share: an object that counts, and compilers.
+# shellcheck shell=bash disable=SC2034,SC2154 # what it sets, the tests use; what it uses, helper sets
+
+kernels=$build/tests/programs/opencl_kernels
+
+setup_file() {
+	cat >"$BATS_FILE_TMPDIR/count.c" <<-'END'
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(counts, unsigned long long, 4);
+		static inline int count(unsigned int key) {
+			unsigned long long *value = bpf_map_lookup_elem(&counts, &key);
+			if (value) __sync_fetch_and_add(value, 1);
+			return 0; }
+		SEC("gpu/entry/*") int begin(struct gputap_context *ctx) { return count(0); }
+		SEC("gpu/exit/*") int end(struct gputap_context *ctx) { return count(1); }
+		SEC("gpu/block_begin") int block(struct gputap_context *ctx) { return count(2); }
+		SEC("gpu/entry.warp/*") int warp(struct gputap_context *ctx) { return count(3); }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$BATS_TEST_DIRNAME/../../include" \
+		-c "$BATS_FILE_TMPDIR/count.c" -o "$BATS_FILE_TMPDIR/count.o"
+}
+
+setup() {
+	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+	count=$BATS_FILE_TMPDIR/count.o
+	cd "$BATS_TEST_TMPDIR" || return
+	need_file "$kernels" "test program for OpenCL (ocl-icd-opencl-dev, opencl-c-headers)"
+	clinfo -l 2>/dev/null | grep -q Device || skip "no OpenCL device (pocl-opencl-icd, clinfo)"
+	local version
+	for version in -14 -15 -16 -17 -18 -19 ''; do
+		command -v "clang$version" >/dev/null && command -v "llvm-spirv$version" >/dev/null && return
+	done
+	skip "clang and llvm-spirv of one version are not installed"
+}
+
+# object SECTION BODY: compiles a program with an array `values` of one number, $value.
+object() {
+	cat >program.c <<-END
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(values, unsigned long long, 1);
+		SEC("$1") int program(struct gputap_context *ctx) {
+			unsigned int key = 0;
+			unsigned long long *value = bpf_map_lookup_elem(&values, &key);
+			if (value) { $2; }
+			return 0; }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+}
+
+# counted OBJECT COMMAND…: the values of the first map become $output, with commas; a line before them
+# is what the command printed.
+counted() {
+	gputap run --gpu soft --json "$1" -- "${@:2}"
+	expect_status 0
+	printed=$(grep -v '^{' <<<"$output" || true)
+	coverage=$(grep '^{' <<<"$output" | jq -s '.[0].coverage')
+	output=$(grep '^{' <<<"$output" | jq -rs '.[0].maps[0].entries | map(.value | tostring) | join(",")')
+}
+
+# fake TOOL COMMANDS: in front of the compilers of the host.
+fake() {
+	local version
+	mkdir -p fake
+	for version in -14 -15 -16 -17 -18 -19 ''; do
+		printf '#!/bin/sh\n%s\n' "$2" >"fake/$1$version"
+		chmod +x "fake/$1$version"
+	done
+	export PATH=$PWD/fake:$PATH
+}
