@@ -30,6 +30,9 @@
 #include "probe/layer_counts.h"
 #include "probe/task.bpf.h"
 
+/* Of a thread and of the interrupts in it, and one more. */
+#define MAX_NESTED_HITS 4
+
 struct layer_thread {
 	__u32 process;
 	__u32 thread;
@@ -37,6 +40,10 @@ struct layer_thread {
 	__u8 known;     /* the fields are filled in */
 	__u8 traced;
 	__u8 named; /* the process event was written */
+	/* Hits of tracepoints to which the first of two programs has come; 0: unused. */
+	__u64 hits[MAX_NESTED_HITS];
+	__u32 latest_hit; /* its index */
+	__u32 reserved;
 };
 
 struct {
@@ -54,14 +61,15 @@ struct {
 } layer_counts SEC(".maps");
 
 /* Programs can be preempted by others on the same CPU: counters are atomic. */
-#define COUNT_EVENTS(what)                                                                         \
+#define ADD_EVENTS(what, number)                                                                   \
 	do {                                                                                       \
 		__u32 zero_key = 0;                                                                \
 		struct gt_layer_counts *counts_here =                                              \
 			bpf_map_lookup_elem(&layer_counts, &zero_key);                             \
 		if (counts_here)                                                                   \
-			__sync_fetch_and_add(&counts_here->what, 1);                               \
+			__sync_fetch_and_add(&counts_here->what, number);                          \
 	} while (0)
+#define COUNT_EVENTS(what) ADD_EVENTS(what, 1)
 
 /* By the order in the source's struct gt_layer.sampled: 0 (none) to GT_SAMPLE_ALL. */
 const volatile __u64 sample_rates[GT_MAX_SAMPLED];
@@ -162,11 +170,6 @@ __attribute__((unused)) static __always_inline void put_event(void *event, __u64
 extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
 
-/*
- * In Linux 7.2, and not yet in 6.12, a thread can be preempted in the program of a tracepoint by
- * another one that comes to the same tracepoint: the kernel then omits the program for that one,
- * and the event is lost.
- */
 __attribute__((unused)) static __always_inline void disable_preemption(void)
 {
 	if (bpf_preempt_disable)
@@ -177,6 +180,82 @@ __attribute__((unused)) static __always_inline void enable_preemption(void)
 {
 	if (bpf_preempt_disable)
 		bpf_preempt_enable();
+}
+
+/*
+ * In newer kernels (not yet in 6.18; in 7.2), a thread can be preempted while the kernel runs the
+ * program of a raw tracepoint or between its recursion check and the program (__bpf_trace_run()):
+ * the kernel then omits the program for other threads that come to it on this CPU. For a program of
+ * a trace event the kernel disables preemption before its check (include/trace/perf.h), which is
+ * one for all programs of this class on a CPU: there an interrupt in one of them goes unseen.
+ *
+ * So a tracepoint that is hit in both has two programs (gt_hook.recovers): that of the raw
+ * tracepoint, with its arguments, and that of the trace event, which has the record only. The one
+ * that is called first handles the hit, the other one does nothing, and a hit is lost if the kernel
+ * omits both.
+ */
+const volatile __u8 has_preemptible_tracepoints;
+
+/* The name of a hit: of an operation on a fence, or on two. It is not 0. */
+__attribute__((unused)) static __always_inline __u64 name_hit(__u32 operation, __u64 context,
+							      __u64 seqno)
+{
+	__u64 name = (context * 0x9e3779b97f4a7c15 ^ seqno) * 0xff51afd7ed558ccd + operation;
+
+	return name ? name : 1;
+}
+
+/* Whether the other program has come to this hit; then it is forgotten. */
+static __always_inline bool take_hit(struct layer_thread *thread, __u64 hit)
+{
+	for (int i = 0; i < MAX_NESTED_HITS; i++)
+		if (thread->hits[i] == hit) {
+			thread->hits[i] = 0;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * In an unused place, else in the one after the latest: the oldest hits are those whose second
+ * program was omitted, not those of threads and interrupts that this one interrupts.
+ */
+static __always_inline void put_hit(struct layer_thread *thread, __u64 hit)
+{
+	__u32 place = (thread->latest_hit + 1) % MAX_NESTED_HITS;
+
+	for (__u32 i = 0; i < MAX_NESTED_HITS; i++)
+		if (!thread->hits[i]) {
+			place = i;
+			break;
+		}
+	thread->latest_hit = place;
+	thread->hits[place] = hit;
+}
+
+/*
+ * Whether a program is to handle a hit: it is the first of both that is called. `has_record`, a
+ * constant: it is the program of the trace event.
+ */
+__attribute__((unused)) static __always_inline bool is_first_at(__u64 hit, bool has_record)
+{
+	struct layer_thread *thread;
+
+	if (!has_preemptible_tracepoints)
+		return true;
+	thread = bpf_task_storage_get(&layer_threads, bpf_get_current_task_btf(), NULL,
+				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return !has_record;
+	if (take_hit(thread, hit)) {
+		if (!has_record)
+			ADD_EVENTS(recovered, -1ull);
+		return false;
+	}
+	put_hit(thread, hit);
+	if (has_record)
+		COUNT_EVENTS(recovered);
+	return true;
 }
 
 /* A program of a raw tracepoint that is not preempted; its body follows. */

@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "event/kinds.h"
 #include "probe/cost.h"
 #include "probe/kernel_symbol.h"
@@ -40,12 +41,57 @@ struct gt_layer_state {
 	bool detached;
 };
 
+#define TYPES "/sys/kernel/btf/vmlinux"
+#define MAX_TYPES (64 << 20) /* bytes */
+
 static bool waits_for_module(const struct gt_hook *hook)
 {
 	return hook->module && !gt_module_is_loaded(hook->module);
 }
 
 /* ---- loading ------------------------------------------------------------------------------ */
+
+/*
+ * Whether threads can be preempted in programs of raw tracepoints (layer.bpf.h): since tracepoints
+ * are guarded by SRCU-fast instead of disabled preemption (__DECLARE_TRACE() in
+ * include/linux/tracepoint.h). The type of that guard, which nothing else uses, is then among the
+ * names in the kernel's BTF; they are searched without parsing it, which takes longer.
+ */
+static bool has_preemptible_tracepoints(void)
+{
+	static const char guard[] = "\0class_srcu_fast_notrace_t";
+	gt_auto_file types = {0};
+
+	return !gt_file_read(TYPES, MAX_TYPES, &types, NULL) &&
+	       memmem(types.data, types.size, guard, sizeof(guard));
+}
+
+static bool depends_on_preemption(const struct gt_hook *hook)
+{
+	return hook->preemption != GT_HOOK_ANY_PREEMPTION || hook->recovers;
+}
+
+static bool can_attach_trace_events(void)
+{
+	return !access("/sys/kernel/tracing/events", R_OK) ||
+	       !access("/sys/kernel/debug/tracing/events", R_OK);
+}
+
+/* Only for sources for which it matters, and where something can be done about it. */
+static bool is_preemptible(const struct gt_layer *layer)
+{
+	for (size_t i = 0; i < layer->hook_count; i++)
+		if (depends_on_preemption(&layer->hooks[i]))
+			return can_attach_trace_events() && has_preemptible_tracepoints();
+	return false;
+}
+
+/* What decides which programs are loaded. */
+struct loading {
+	bool exits;        /* those of exits of functions are */
+	bool preemptible;  /* is_preemptible() */
+	struct btf *types; /* of the kernel, loaded once for all hooks; NULL: not yet */
+};
 
 static bool is_typed(const struct gt_hook *hook)
 {
@@ -56,36 +102,37 @@ static bool is_typed(const struct gt_hook *hook)
  * Whether the kernel's BTF, which is loaded once for all hooks, has what a program with typed
  * arguments is attached to: a function, or the type of a tracepoint.
  */
-static bool has_typed_point(const struct gt_hook *hook, struct btf **types)
+static bool has_typed_point(const struct gt_hook *hook, struct loading *how)
 {
 	char name[128];
 
-	if (!*types)
-		*types = btf__load_vmlinux_btf();
-	if (!*types)
+	if (!how->types)
+		how->types = btf__load_vmlinux_btf();
+	if (!how->types)
 		return false;
 	if (hook->kind == GT_HOOK_EXIT)
-		return btf__find_by_name_kind(*types, hook->point, BTF_KIND_FUNC) > 0;
+		return btf__find_by_name_kind(how->types, hook->point, BTF_KIND_FUNC) > 0;
 	snprintf(name, sizeof(name), "btf_trace_%s", hook->point);
-	return btf__find_by_name_kind(*types, name, BTF_KIND_TYPEDEF) > 0;
+	return btf__find_by_name_kind(how->types, name, BTF_KIND_TYPEDEF) > 0;
 }
 
 /*
  * Programs whose attachment point is known at loading must not be loaded where it is missing, nor
  * those that read types of a module that is not loaded.
  */
-static bool is_loadable(const struct gt_hook *hook, bool exits, struct btf **types)
+static bool is_loadable(const struct gt_hook *hook, struct loading *how)
 {
-	if ((hook->kind == GT_HOOK_EXIT && !exits) || waits_for_module(hook) ||
+	if ((hook->kind == GT_HOOK_EXIT && !how->exits) || waits_for_module(hook) ||
+	    (depends_on_preemption(hook) &&
+	     how->preemptible == (hook->preemption == GT_HOOK_UNLESS_PREEMPTIBLE)) ||
 	    (hook->can_load && !hook->can_load()))
 		return false;
-	return !is_typed(hook) || has_typed_point(hook, types);
+	return !is_typed(hook) || has_typed_point(hook, how);
 }
 
-static int select_programs(const struct gt_layer *layer, struct bpf_object *object, bool exits,
-			   struct gt_diag *diag)
+static int select_programs(const struct gt_layer *layer, struct bpf_object *object,
+			   struct loading *how, struct gt_diag *diag)
 {
-	struct btf *types = NULL;
 	int error = 0;
 
 	for (size_t i = 0; i < layer->hook_count && !error; i++) {
@@ -94,12 +141,11 @@ static int select_programs(const struct gt_layer *layer, struct bpf_object *obje
 			bpf_object__find_program_by_name(object, hook->program);
 
 		if (program)
-			bpf_program__set_autoload(program, is_loadable(hook, exits, &types));
+			bpf_program__set_autoload(program, is_loadable(hook, how));
 		else
 			error = gt_diag(diag, -ENOENT, layer->name, NULL,
 					"the BPF object has no program %s", hook->program);
 	}
-	btf__free(types);
 	return error;
 }
 
@@ -123,8 +169,14 @@ static int configure_object(struct gt_layer_state *state, bool exits, struct gt_
 	const struct gt_layer *layer = state->layer;
 	struct bpf_object *object = state->object;
 	const struct gt_host *host = state->host;
-	int error = select_programs(layer, object, exits, diag);
+	struct loading how = {.exits = exits, .preemptible = is_preemptible(layer)};
+	const __u8 preemptible = how.preemptible;
+	int error = select_programs(layer, object, &how, diag);
 
+	btf__free(how.types);
+	if (!error && preemptible)
+		error = gt_load_set_constant(object, "has_preemptible_tracepoints", &preemptible,
+					     sizeof(preemptible), diag);
 	if (error || !host)
 		return error;
 	error = gt_load_set_constant(object, "filter", &host->filter, sizeof(host->filter), diag);
@@ -512,17 +564,21 @@ void gt_layer_detach(void *opaque)
 		state->layer->finish(state->host, state->object);
 }
 
-/* Events at which a program did not run: an interrupt came while it ran on the same CPU. */
-static uint64_t count_missed(struct bpf_object *object)
+/*
+ * Events at which a program did not run: an interrupt, or another thread, came while it ran on the
+ * same CPU. Those of a program that only recovers others' are none.
+ */
+static uint64_t count_missed(const struct gt_layer *layer, struct bpf_object *object)
 {
-	struct bpf_program *program;
 	uint64_t missed = 0;
 
-	bpf_object__for_each_program (program, object) {
+	for (size_t i = 0; i < layer->hook_count; i++) {
+		const struct bpf_program *program =
+			bpf_object__find_program_by_name(object, layer->hooks[i].program);
 		struct bpf_prog_info info = {0};
 		__u32 size = sizeof(info);
 
-		if (bpf_program__fd(program) >= 0 &&
+		if (!layer->hooks[i].recovers && bpf_program__fd(program) >= 0 &&
 		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 			missed += info.recursion_misses;
 	}
@@ -547,12 +603,15 @@ void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object
 			 struct gt_layer_counts *counts)
 {
 	struct gt_layer_counts own = {0};
-	uint64_t missed = count_missed(object);
+	uint64_t missed = count_missed(layer, object);
 	int map = bpf_object__find_map_fd_by_name(object, "layer_counts");
 
 	gt_load_sum_counters(map, &own, sizeof(own) / sizeof(__u64));
 	counts->recorded += own.recorded;
-	counts->lost += own.lost + (missed > own.recovered ? missed - own.recovered : 0);
+	/* `recovered` is below 0 if a record is missing that a raw tracepoint left a hit to. */
+	if ((int64_t)(missed - own.recovered) > 0)
+		counts->lost += missed - own.recovered;
+	counts->lost += own.lost;
 	counts->unsampled += own.unsampled;
 	counts->evicted +=
 		own.evicted + count_evicted(layer, object, own.lru_added, own.lru_removed);
@@ -571,7 +630,7 @@ static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 /* Whether a program was not loaded for want of a module that has been loaded since. */
 static bool is_late_loadable(const struct gt_layer_state *state)
 {
-	struct btf *types = NULL;
+	struct loading how = {.exits = true, .preemptible = is_preemptible(state->layer)};
 	bool found = false;
 
 	for (size_t i = 0; i < state->layer->hook_count && !found; i++) {
@@ -579,10 +638,9 @@ static bool is_late_loadable(const struct gt_layer_state *state)
 		const struct bpf_program *program =
 			bpf_object__find_program_by_name(state->object, hook->program);
 
-		found = hook->module && bpf_program__fd(program) < 0 &&
-			is_loadable(hook, true, &types);
+		found = hook->module && bpf_program__fd(program) < 0 && is_loadable(hook, &how);
 	}
-	btf__free(types);
+	btf__free(how.types);
 	return found;
 }
 

@@ -27,6 +27,14 @@ enum gt_hook_kind {
 	GT_HOOK_EXIT, /* of a function built into the kernel, with arguments: SEC("fexit") */
 };
 
+/* Whether a hook depends on threads being preempted in programs of raw tracepoints (layer.bpf.h).
+ */
+enum gt_hook_preemption {
+	GT_HOOK_ANY_PREEMPTION,
+	GT_HOOK_IF_PREEMPTIBLE,
+	GT_HOOK_UNLESS_PREEMPTIBLE,
+};
+
 /* One BPF program of a layer source, and the point in the kernel where it is attached. */
 struct gt_hook {
 	const char *program; /* in the BPF object */
@@ -37,8 +45,15 @@ struct gt_hook {
 	const char *module;
 	/* Whether this kernel has what the program refers to; NULL: it has. */
 	bool (*can_load)(void);
+	enum gt_hook_preemption preemption;
 	/* The program in whose place this one is attached, where that cannot be; NULL: none. */
 	const char *fallback_of;
+	/*
+	 * The program of a raw tracepoint whose omissions this one of the same trace event handles
+	 * (is_first_at() in layer.bpf.h), where these are preemptible; NULL: none. It follows that
+	 * one in the table. What the kernel omits of its own calls is no loss.
+	 */
+	const char *recovers;
 	/* What is not shown without it, "the ends of waits"; NULL: nothing, it is optional. */
 	const char *lacks;
 };

@@ -17,7 +17,7 @@ struct gt_layer_counts {
 	/* Entries of LRU maps that were added and removed: those that are not there any more, and
 	 * were not removed, were evicted. */
 	__u64 lru_added, lru_removed;
-	/* Events at which their program did not run (recursion), shown by another program. */
+	/* Events at which their program did not run (recursion), handled by another program. */
 	__u64 recovered;
 };
 

@@ -138,10 +138,12 @@ static inline int layer_run_write_types(const struct gt_source *source, const ch
 
 /*
  * `btf`: a file with the types of the kernel; NULL: those of the running one. `filter` may be NULL.
- * 0, or -Exxx where this kernel loads no programs for us.
+ * `preemptible`: the programs behave as where tracepoints are (layer.bpf.h). 0, or -Exxx where this
+ * kernel loads no programs for us.
  */
-static inline int layer_run_open(struct layer_run *run, const struct gt_source *source,
-				 const char *btf, const struct gt_filter *filter)
+static inline int layer_run_open_as(struct layer_run *run, const struct gt_source *source,
+				    const char *btf, const struct gt_filter *filter,
+				    uint8_t preemptible)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = btf);
 	const struct gt_layer *layer = source->layer;
@@ -165,6 +167,9 @@ static inline int layer_run_open(struct layer_run *run, const struct gt_source *
 	if (!error)
 		error = gt_load_set_constant(run->object, "wakeup_bytes", &wakeup_bytes,
 					     sizeof(wakeup_bytes), &diag);
+	if (!error)
+		error = gt_load_set_constant(run->object, "has_preemptible_tracepoints",
+					     &preemptible, sizeof(preemptible), &diag);
 	events = bpf_object__find_map_by_name(run->object, "events");
 	if (!error)
 		error = bpf_map__set_max_entries(events, LAYER_RUN_RING);
@@ -174,6 +179,12 @@ static inline int layer_run_open(struct layer_run *run, const struct gt_source *
 		return error;
 	run->ring = ring_buffer__new(bpf_map__fd(events), layer_run_take, run, NULL);
 	return run->ring ? 0 : -errno;
+}
+
+static inline int layer_run_open(struct layer_run *run, const struct gt_source *source,
+				 const char *btf, const struct gt_filter *filter)
+{
+	return layer_run_open_as(run, source, btf, filter, false);
 }
 
 /* Run a program with the arguments of its tracepoint; events are added. 0 or -Exxx. */

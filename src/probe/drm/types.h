@@ -74,6 +74,36 @@ struct drm_crtc {
 	struct drm_device *dev;
 };
 
+/* Records of trace events since Linux 6.17; __data_loc: length << 16 | offset. */
+struct trace_event_raw_drm_sched_job {
+	__u32 __data_loc_name;
+	__u32 job_count;
+	int hw_job_count;
+	__u32 __data_loc_dev;
+	__u64 fence_context;
+	__u64 fence_seqno;
+	__u64 client_id;
+};
+
+struct trace_event_raw_drm_sched_job_done {
+	__u64 fence_context;
+	__u64 fence_seqno;
+};
+
+struct trace_event_raw_drm_sched_job_add_dep {
+	__u64 fence_context;
+	__u64 fence_seqno;
+	__u64 ctx; /* of the dependency */
+	__u64 seqno;
+};
+
+struct trace_event_raw_drm_sched_job_unschedulable {
+	__u64 fence_context;
+	__u64 fence_seqno;
+	__u64 ctx;
+	__u64 seqno;
+};
+
 #pragma clang attribute pop
 
 /* Copy the name of a device ("0000:01:00.0"): nothing if it has none. `to` is GT_DRM_NAME_SIZE. */

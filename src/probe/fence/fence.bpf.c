@@ -17,7 +17,8 @@ struct fence_names {
 
 /* A fence that exists. */
 struct fence_owner {
-	__u64 begun; /* when it was emitted, else initialized */
+	__u64 begun;             /* when it was emitted, else initialized */
+	struct dma_fence *fence; /* NULL: not known, as records do not have it */
 	__u32 process, thread;
 	__u8 traced;
 };
@@ -68,7 +69,7 @@ static __always_inline void copy_name(char *to, const void *record, __u32 locati
 	bpf_probe_read_kernel_str(to, GT_FENCE_NAME_SIZE, record + (location & 0xffff));
 }
 
-/* Of a fence that is not signaled. Attached before the raw tracepoint, so called before it. */
+/* Of a fence that is not signaled. */
 static __always_inline int learn_names(struct trace_event_raw_dma_fence *record)
 {
 	struct fence_names names = {};
@@ -82,6 +83,7 @@ static __always_inline int learn_names(struct trace_event_raw_dma_fence *record)
 	return 0;
 }
 
+/* Attached before the raw tracepoints, so called before them. */
 SEC("tp/dma_fence/dma_fence_init")
 int name_init(struct trace_event_raw_dma_fence *record)
 {
@@ -179,7 +181,7 @@ static __always_inline void put_interrupt(const struct fence_key *key,
 
 /* ---- fences ------------------------------------------------------------------------------- */
 
-/* Emit an event of a process; NULL: unknown. */
+/* Emit an event of a process; NULL: unknown, as for the fence. */
 static __always_inline void put_fence(struct dma_fence *fence, const struct fence_key *key,
 				      const struct layer_thread *owner, __u16 operation,
 				      __u64 begun)
@@ -193,7 +195,7 @@ static __always_inline void put_fence(struct dma_fence *fence, const struct fenc
 	event->operation = operation;
 	if (begun)
 		event->age = event->head.time - begun;
-	if (operation == GT_FENCE_SIGNALED || operation == GT_FENCE_DESTROY)
+	if (fence && (operation == GT_FENCE_SIGNALED || operation == GT_FENCE_DESTROY))
 		event->error = BPF_CORE_READ(fence, error);
 	put_names(event->names, key->context);
 	put_event(room, sizeof(room));
@@ -220,64 +222,36 @@ static __always_inline void put_owned(struct dma_fence *fence, const struct fenc
 	put_fence(fence, key, &thread, operation, owner ? owner->begun : 0);
 }
 
-UNPREEMPTED_TRACEPOINT(dma_fence_init, fence_init)
+/* ---- the steps of a fence; `fence` is NULL if only its key is known ---- */
+
+static __always_inline void init_fence(struct dma_fence *fence, const struct fence_key *key)
 {
-	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
-	struct fence_key key = key_of(fence);
 	struct fence_owner owner = {};
 
 	owner.begun = bpf_ktime_get_ns();
+	owner.fence = fence;
 	if (thread) {
 		owner.process = thread->process;
 		owner.thread = thread->thread;
 		owner.traced = 1;
 	}
-	if (bpf_map_update_elem(&owners, &key, &owner, BPF_ANY))
+	if (bpf_map_update_elem(&owners, key, &owner, BPF_ANY))
 		COUNT_EVENTS(evicted);
 	if (thread)
-		put_fence(fence, &key, thread, GT_FENCE_INIT, 0);
-	return 0;
+		put_fence(fence, key, thread, GT_FENCE_INIT, 0);
 }
 
-UNPREEMPTED_TRACEPOINT(dma_fence_emit, fence_emit)
+static __always_inline void put_step(struct dma_fence *fence, const struct fence_key *key,
+				     __u16 operation)
 {
-	struct dma_fence *fence = (void *)ctx->args[0];
-	struct fence_key key = key_of(fence);
-	struct fence_owner *owner = bpf_map_lookup_elem(&owners, &key);
+	struct fence_owner *owner = bpf_map_lookup_elem(&owners, key);
 
-	put_owned(fence, &key, owner, GT_FENCE_EMIT);
-	if (owner)
+	put_owned(fence || !owner ? fence : owner->fence, key, owner, operation);
+	if (operation == GT_FENCE_EMIT && owner)
 		owner->begun = bpf_ktime_get_ns();
-	return 0;
-}
-
-UNPREEMPTED_TRACEPOINT(dma_fence_enable_signal, fence_enable_signal)
-{
-	struct dma_fence *fence = (void *)ctx->args[0];
-	struct fence_key key = key_of(fence);
-
-	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_ENABLE_SIGNAL);
-	return 0;
-}
-
-UNPREEMPTED_TRACEPOINT(dma_fence_signaled, fence_signaled)
-{
-	struct dma_fence *fence = (void *)ctx->args[0];
-	struct fence_key key = key_of(fence);
-
-	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_SIGNALED);
-	return 0;
-}
-
-UNPREEMPTED_TRACEPOINT(dma_fence_destroy, fence_destroy)
-{
-	struct dma_fence *fence = (void *)ctx->args[0];
-	struct fence_key key = key_of(fence);
-
-	put_owned(fence, &key, bpf_map_lookup_elem(&owners, &key), GT_FENCE_DESTROY);
-	bpf_map_delete_elem(&owners, &key);
-	return 0;
+	if (operation == GT_FENCE_DESTROY)
+		bpf_map_delete_elem(&owners, key);
 }
 
 /* ---- waits -------------------------------------------------------------------------------- */
@@ -297,51 +271,123 @@ static __always_inline struct fence_wait_start *find_wait(struct fence_waits *of
 	return NULL;
 }
 
-UNPREEMPTED_TRACEPOINT(dma_fence_wait_start, fence_wait_start)
+static __always_inline void begin_wait(struct dma_fence *fence, const struct fence_key *key)
 {
-	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
-	struct fence_key key = key_of(fence);
 	struct fence_wait_start *wait;
 	struct fence_waits *all;
 
 	if (!thread)
-		return 0;
-	put_fence(fence, &key, thread, GT_FENCE_WAIT_START, 0);
+		return;
+	put_fence(fence, key, thread, GT_FENCE_WAIT_START, 0);
 	all = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL,
 				   BPF_LOCAL_STORAGE_GET_F_CREATE);
 	wait = all ? find_wait(all, NULL) : NULL;
 	if (!wait) {
 		COUNT_EVENTS(evicted);
-		return 0;
+		return;
 	}
-	wait->key = key;
+	wait->key = *key;
 	wait->start = bpf_ktime_get_ns();
-	return 0;
 }
 
-UNPREEMPTED_TRACEPOINT(dma_fence_wait_end, fence_wait_end)
+static __always_inline void end_wait(const struct fence_key *key)
 {
-	struct dma_fence *fence = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
-	struct fence_key key = key_of(fence);
 	__u64 room[ROOM(fence_wait)] = {};
 	struct gt_event_fence_wait *event = (void *)room;
 	struct fence_wait_start *wait;
 	struct fence_waits *all;
 
 	if (!thread)
-		return 0;
+		return;
 	fill_head(&event->head, thread, GT_EVENT_fence_wait, sizeof(room));
 	all = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL, 0);
-	wait = all ? find_wait(all, &key) : NULL;
+	wait = all ? find_wait(all, key) : NULL;
 	if (wait) {
 		event->duration = event->head.time - wait->start;
 		wait->start = 0;
 	}
-	event->context = key.context;
-	event->seqno = key.seqno;
-	put_names(event->names, key.context);
+	event->context = key->context;
+	event->seqno = key->seqno;
+	put_names(event->names, key->context);
 	put_event(room, sizeof(room));
+}
+
+/* ---- tracepoints -------------------------------------------------------------------------- */
+
+/* In the order of a fence's life; beside those of enum gt_fence_operation, only a name of hits. */
+#define WAIT_END 0xffff
+
+static __always_inline int handle(struct dma_fence *fence, const struct fence_key *key,
+				  __u16 operation)
+{
+	if (operation == GT_FENCE_INIT)
+		init_fence(fence, key);
+	else if (operation == GT_FENCE_WAIT_START)
+		begin_wait(fence, key);
+	else if (operation == WAIT_END)
+		end_wait(key);
+	else
+		put_step(fence, key, operation);
 	return 0;
 }
+
+/*
+ * Whether a raw tracepoint leaves a hit to the trace event, which is called after it and has the
+ * names: where both are attached, names are not learnt before.
+ */
+static __always_inline bool is_left(const struct fence_key *key, __u16 operation)
+{
+	__u32 context = key->context;
+
+	if (!has_preemptible_tracepoints ||
+	    (operation != GT_FENCE_INIT && operation != GT_FENCE_EMIT &&
+	     operation != GT_FENCE_ENABLE_SIGNAL) ||
+	    bpf_map_lookup_elem(&timelines, &context))
+		return false;
+	ADD_EVENTS(recovered, -1ull);
+	return true;
+}
+
+static __always_inline int handle_raw(struct bpf_raw_tracepoint_args *ctx, __u16 operation)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	struct fence_key key = key_of(fence);
+
+	if (is_left(&key, operation) || !is_first_at(name_fence_hit(operation, &key), false))
+		return 0;
+	return handle(fence, &key, operation);
+}
+
+static __always_inline int handle_record(struct trace_event_raw_dma_fence *record, __u16 operation)
+{
+	struct fence_key key = {BPF_CORE_READ(record, context), BPF_CORE_READ(record, seqno)};
+
+	if (operation == GT_FENCE_INIT || operation == GT_FENCE_EMIT ||
+	    operation == GT_FENCE_ENABLE_SIGNAL)
+		learn_names(record);
+	if (!is_first_at(name_fence_hit(operation, &key), true))
+		return 0;
+	return handle(NULL, &key, operation);
+}
+
+/* The programs of a tracepoint; see is_first_at(). */
+#define FENCE_TRACEPOINT(name, operation)                                                          \
+	UNPREEMPTED_TRACEPOINT(dma_fence_##name, fence_##name)                                     \
+	{                                                                                          \
+		return handle_raw(ctx, operation);                                                 \
+	}                                                                                          \
+	SEC("tp/dma_fence/dma_fence_" #name)                                                       \
+	int fence_##name##_record(struct trace_event_raw_dma_fence *record)                        \
+	{                                                                                          \
+		return handle_record(record, operation);                                           \
+	}
+
+FENCE_TRACEPOINT(init, GT_FENCE_INIT)
+FENCE_TRACEPOINT(emit, GT_FENCE_EMIT)
+FENCE_TRACEPOINT(enable_signal, GT_FENCE_ENABLE_SIGNAL)
+FENCE_TRACEPOINT(signaled, GT_FENCE_SIGNALED)
+FENCE_TRACEPOINT(destroy, GT_FENCE_DESTROY)
+FENCE_TRACEPOINT(wait_start, GT_FENCE_WAIT_START)
+FENCE_TRACEPOINT(wait_end, WAIT_END)

@@ -8,13 +8,18 @@
 /* clang-format off */
 #define NAMES(operation)                                                                           \
 	{.program = "name_" #operation, .kind = GT_HOOK_TRACE_EVENT,                               \
-	 .point = "dma_fence/dma_fence_" #operation}
+	 .point = "dma_fence/dma_fence_" #operation, .preemption = GT_HOOK_UNLESS_PREEMPTIBLE}
 #define FENCE(operation, what)                                                                     \
 	{.program = "fence_" #operation, .kind = GT_HOOK_TRACEPOINT,                               \
-	 .point = "dma_fence_" #operation, .lacks = what}
+	 .point = "dma_fence_" #operation, .lacks = what},                                         \
+	{.program = "fence_" #operation "_record", .kind = GT_HOOK_TRACE_EVENT,                    \
+	 .point = "dma_fence/dma_fence_" #operation, .recovers = "fence_" #operation}
 /* clang-format on */
 
-/* Names first: programs are called in the order in which they are attached. */
+/*
+ * Names first: programs are called in the order in which they are attached. Where tracepoints are
+ * preemptible, the programs of the records learn them: raw tracepoints come first there.
+ */
 static const struct gt_hook hooks[] = {
 	{.program = "interrupt_begin",
 	 .kind = GT_HOOK_TRACEPOINT,

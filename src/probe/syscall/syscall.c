@@ -7,7 +7,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "kernel/syscalls.h"
 #include "probe/layer.h"
@@ -16,29 +15,11 @@
 /* Last: it uses the types above. */
 #include "syscall.skel.h"
 
-#define TYPES "/sys/kernel/btf/vmlinux"
-#define MAX_TYPES (64 << 20) /* bytes */
-
-/*
- * Whether threads can be preempted in programs of raw tracepoints (syscall.bpf.c): since
- * tracepoints are guarded by SRCU-fast instead of disabled preemption (__DECLARE_TRACE() in
- * include/linux/tracepoint.h). The type of that guard, which nothing else uses, is then among the
- * names in the kernel's BTF; they are searched without parsing it, which takes longer.
- */
-static bool is_preemptible(void)
-{
-	static const char guard[] = "\0class_srcu_fast_notrace_t";
-	gt_auto_file types = {0};
-
-	return !gt_file_read(TYPES, MAX_TYPES, &types, NULL) &&
-	       memmem(types.data, types.size, guard, sizeof(guard));
-}
-
 static const struct gt_hook hooks[] = {
 	{.program = "exit_formatted",
 	 .kind = GT_HOOK_TRACE_EVENT,
 	 .point = "raw_syscalls/sys_exit",
-	 .can_load = is_preemptible,
+	 .preemption = GT_HOOK_IF_PREEMPTIBLE,
 	 .lacks = "returns of calls"},
 	{.program = "exit_syscall",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,
@@ -51,7 +32,7 @@ static const struct gt_hook hooks[] = {
 	{.program = "enter_formatted",
 	 .kind = GT_HOOK_TRACE_EVENT,
 	 .point = "raw_syscalls/sys_enter",
-	 .can_load = is_preemptible,
+	 .preemption = GT_HOOK_IF_PREEMPTIBLE,
 	 .lacks = "calls"},
 	{.program = "enter_syscall",
 	 .kind = GT_HOOK_BTF_TRACEPOINT,

@@ -58,7 +58,7 @@ static void put_job(uint64_t context, uint64_t seqno)
 	CHECK_INT(kernel_memory_write(&memory), 0);
 }
 
-static bool set_up(void)
+static bool set_up_as(uint8_t preemptible)
 {
 	const char *parent = getenv("TMPDIR");
 	int file;
@@ -67,12 +67,17 @@ static bool set_up(void)
 	file = mkstemp(types);
 	if (file < 0 || kernel_memory_open(&memory) ||
 	    layer_run_write_types(&gt_source_drm, types) ||
-	    layer_run_open(&run, &gt_source_drm, types, NULL))
+	    layer_run_open_as(&run, &gt_source_drm, types, NULL, preemptible))
 		return false;
 	close(file);
 	put_other_fence(77, 8, 0);
 	put_job(10, 1);
 	return true;
+}
+
+static bool set_up(void)
+{
+	return set_up_as(false);
 }
 
 static void tear_down(void)
@@ -186,6 +191,149 @@ TEST("until Linux 6.16, a dependency blocks a job unless it is signaled, or of t
 	CHECK_INT(dependency_at(1)->operation, GT_DRM_BLOCKED);
 	CHECK_INT(dependency_at(2)->operation, GT_DRM_DEPENDS);
 	CHECK_INT(dependency_at(3)->operation, GT_DRM_DEPENDS);
+	tear_down();
+}
+
+/* ---- where threads are preempted in programs of raw tracepoints ---- */
+
+static void put_field(uint64_t *record, const char *structure, const char *member,
+		      const void *value, size_t size)
+{
+	size_t offset = layer_run_offset(bpf_object__btf(run.object), structure, member);
+
+	CHECK(offset + size <= 96);
+	if (offset + size <= 96)
+		memcpy((char *)record + offset, value, size);
+}
+
+/* Run the program of a trace event on the record of the job (10, seqno), on the ring "sdma". */
+static void fire_record(const char *program, const char *structure, uint64_t seqno)
+{
+	const uint64_t context = 10, client = 43, on[] = {77, 8};
+	const uint32_t names[] = {5 << 16 | 64, 7 << 16 | 72}, depth = 6, hardware = 3;
+	uint64_t record[12] = {0}; /* the most that a test run takes */
+
+	put_field(record, structure, "fence_context", &context, 8);
+	put_field(record, structure, "fence_seqno", &seqno, 8);
+	if (!strcmp(structure, "trace_event_raw_drm_sched_job")) {
+		put_field(record, structure, "__data_loc_name", &names[0], 4);
+		put_field(record, structure, "__data_loc_dev", &names[1], 4);
+		put_field(record, structure, "job_count", &depth, 4);
+		put_field(record, structure, "hw_job_count", &hardware, 4);
+		put_field(record, structure, "client_id", &client, 8);
+		memcpy((char *)record + 64, "sdma", 5);
+		memcpy((char *)record + 72, "0000:1", 7);
+	} else if (strcmp(structure, "trace_event_raw_drm_sched_job_done")) {
+		put_field(record, structure, "ctx", &on[0], 8);
+		put_field(record, structure, "seqno", &on[1], 8);
+	}
+	CHECK_INT(layer_run_program(&run, program, record, gt_countof(record)), 0);
+}
+
+/* Omissions of raw tracepoints that their records made up for. */
+static int64_t count_recovered(void)
+{
+	struct gt_layer_counts counts = {0};
+
+	gt_load_sum_counters(bpf_object__find_map_fd_by_name(run.object, "layer_counts"), &counts,
+			     sizeof(counts) / sizeof(__u64));
+	return (int64_t)counts.recovered;
+}
+
+#define RECORD(step, seqno)                                                                        \
+	fire_record("job_" #step "_record",                                                        \
+		    !strcmp(#step, "done") ? "trace_event_raw_drm_sched_job_done"                  \
+					   : "trace_event_raw_drm_sched_job",                      \
+		    seqno)
+#define RECORD_OF_WAIT(step, seqno)                                                                \
+	fire_record("job_" #step "_record", "trace_event_raw_drm_sched_job_" #step, seqno)
+
+TEST("a step that a raw tracepoint and its record have is shown once, with what the first one has")
+{
+	if (!set_up_as(true))
+		SKIP(NEEDS_BPF);
+	FIRE("job_queue", JOB, ENTITY);
+	RECORD(queue, 1);
+	RECORD(run, 1);
+	FIRE("job_run", JOB, ENTITY);
+	FIRE("job_done", FENCE, 0);
+	RECORD(done, 1);
+	CHECK_INT(run.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		CHECK_INT(job_at(i)->operation, i);
+	CHECK_INT(job_at(0)->depth, 5);
+	CHECK_INT(job_at(1)->depth, 6); /* of the record */
+	CHECK_STR((const char *)job_at(1)->names, "sdma");
+	CHECK_STR((const char *)job_at(2)->names, "gfx");
+	CHECK_INT(job_at(2)->queued, job_at(1)->queued);
+	CHECK_INT(count_recovered(), 0);
+	tear_down();
+}
+
+TEST("steps of which there are records only are shown, with their names, and counted as recovered")
+{
+	if (!set_up_as(true))
+		SKIP(NEEDS_BPF);
+	RECORD(queue, 7);
+	RECORD_OF_WAIT(add_dep, 7);
+	RECORD_OF_WAIT(unschedulable, 7);
+	FIRE("job_fence_signaled", OTHER, 0);
+	RECORD(run, 7);
+	RECORD(done, 7);
+	FIRE("job_done", FENCE, 0); /* of another job */
+	CHECK_INT(run.count, 7);
+	CHECK_INT(dependency_at(1)->operation, GT_DRM_DEPENDS);
+	CHECK_INT(dependency_at(2)->operation, GT_DRM_BLOCKED);
+	CHECK_INT(dependency_at(2)->on_context, 77);
+	CHECK_INT(dependency_at(2)->on_seqno, 8);
+	CHECK_STR((const char *)dependency_at(2)->names, "sdma");
+	CHECK_INT(dependency_at(3)->operation, GT_DRM_UNBLOCKED);
+	for (size_t i = 0; i < 6; i += i ? 1 : 4) {
+		CHECK_INT(job_at(i)->context, 10);
+		CHECK_INT(job_at(i)->seqno, 7);
+		CHECK_INT(job_at(i)->head.process, getpid());
+		CHECK_STR((const char *)job_at(i)->names, "sdma");
+		CHECK_STR((const char *)job_at(i)->names + GT_DRM_NAME_SIZE, "0000:1");
+	}
+	CHECK_INT(job_at(0)->client, 43);
+	CHECK_INT(job_at(4)->hardware, 3);
+	CHECK_INT(job_at(5)->operation, GT_DRM_DONE);
+	CHECK_INT(job_at(5)->queued, job_at(4)->queued);
+	CHECK_INT(count_recovered(), 5);
+	tear_down();
+}
+
+TEST("the record of a job's end has the error of its fence, which was known before")
+{
+	const int error = -ETIME;
+
+	if (!set_up_as(true))
+		SKIP(NEEDS_BPF);
+	RECORD(queue, 1); /* first, as where another tracer has enabled the trace event */
+	FIRE("job_queue", JOB, ENTITY);
+	put(FENCE, "dma_fence", "error", (uint32_t)error, sizeof(error));
+	CHECK_INT(kernel_memory_write(&memory), 0);
+	RECORD(done, 1);
+	CHECK_INT(run.count, 2);
+	CHECK_INT(job_at(1)->operation, GT_DRM_DONE);
+	CHECK_INT(job_at(1)->error, -ETIME);
+	tear_down();
+}
+
+TEST("hits of which one program is omitted do not hide others")
+{
+	if (!set_up_as(true))
+		SKIP(NEEDS_BPF);
+	for (uint64_t seqno = 1; seqno <= 20; seqno++) {
+		put_job(10, seqno);
+		FIRE("job_queue", JOB, ENTITY);
+	}
+	RECORD(queue, 20);
+	CHECK_INT(run.count, 20);
+	FIRE("job_run", JOB, ENTITY);
+	RECORD(run, 20);
+	CHECK_INT(run.count, 21);
+	CHECK_INT(count_recovered(), 0);
 	tear_down();
 }
 

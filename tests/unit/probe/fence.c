@@ -38,6 +38,13 @@ static bool set_up(const struct gt_filter *filter)
 	       !layer_run_open(&run, &gt_source_fence, NULL, filter) && make_fence(1, 1, 0);
 }
 
+/* As where threads are preempted in programs of raw tracepoints. */
+static bool set_up_preemptible(void)
+{
+	return !kernel_memory_open(&memory) &&
+	       !layer_run_open_as(&run, &gt_source_fence, NULL, NULL, true) && make_fence(1, 1, 0);
+}
+
 static void tear_down(void)
 {
 	layer_run_close(&run);
@@ -140,23 +147,44 @@ TEST("with a filter, fences of other processes are not shown, and unknown ones a
 	tear_down();
 }
 
-/* Fire the trace event of new fences, each of a timeline "ring" of a driver "gpu". */
-static void name_timelines(uint32_t first, uint32_t last)
+/* The offsets in a record, which are looked up once. */
+static struct {
+	size_t driver, timeline, context, seqno;
+} at;
+
+static void find_record(void)
 {
-	const size_t context_at = offset_of("trace_event_raw_dma_fence", "context");
+	const char *structure = "trace_event_raw_dma_fence";
+
+	if (at.context)
+		return;
+	at.driver = offset_of(structure, "__data_loc_driver");
+	at.timeline = offset_of(structure, "__data_loc_timeline");
+	at.context = offset_of(structure, "context");
+	at.seqno = offset_of(structure, "seqno");
+}
+
+/* Run a program on the record of a fence of a timeline "ring" of a driver "gpu". */
+static void fire_record(const char *program, uint32_t context, uint32_t seqno)
+{
 	const uint32_t driver = 4 << 16 | 48, timeline = 5 << 16 | 56;
 	uint64_t room[12] = {0}; /* the most that a test run takes */
 	char *record = (char *)room;
 
-	memcpy(record + offset_of("trace_event_raw_dma_fence", "__data_loc_driver"), &driver, 4);
-	memcpy(record + offset_of("trace_event_raw_dma_fence", "__data_loc_timeline"), &timeline,
-	       4);
+	find_record();
+	memcpy(record + at.driver, &driver, 4);
+	memcpy(record + at.timeline, &timeline, 4);
 	memcpy(record + 48, "gpu", 4);
 	memcpy(record + 56, "ring", 5);
-	for (uint32_t context = first; context <= last; context++) {
-		memcpy(record + context_at, &context, 4);
-		CHECK_INT(layer_run_program(&run, "name_init", room, gt_countof(room)), 0);
-	}
+	memcpy(record + at.context, &context, 4);
+	memcpy(record + at.seqno, &seqno, 4);
+	CHECK_INT(layer_run_program(&run, program, room, gt_countof(room)), 0);
+}
+
+static void name_timelines(uint32_t first, uint32_t last)
+{
+	for (uint32_t context = first; context <= last; context++)
+		fire_record("name_init", context, 1);
 }
 
 TEST("timelines that there is no room for evict the names of others, and each eviction is counted")
@@ -177,6 +205,82 @@ TEST("timelines that there is no room for evict the names of others, and each ev
 	FIRE("signaled");
 	CHECK_INT(run.count, 1);
 	CHECK_STR((const char *)fence_at(0)->names, "gpu");
+	tear_down();
+}
+
+#define RECORD(operation, context, seqno) fire_record("fence_" operation "_record", context, seqno)
+
+static int64_t count_recovered(void)
+{
+	struct gt_layer_counts counts = {0};
+
+	gt_load_sum_counters(bpf_object__find_map_fd_by_name(run.object, "layer_counts"), &counts,
+			     sizeof(counts) / sizeof(__u64));
+	return (int64_t)counts.recovered;
+}
+
+TEST("where tracepoints are preemptible, each step of a fence is shown once, and has its names")
+{
+	if (!set_up_preemptible())
+		SKIP("this kernel loads no programs for us, or has no fences");
+	for (uint64_t seqno = 1; seqno <= 2; seqno++) {
+		make_fence(5, seqno, 0);
+		FIRE("init"); /* of the first fence: left to the record, which has the names */
+		RECORD("init", 5, (uint32_t)seqno);
+		FIRE("enable_signal");
+		RECORD("enable_signal", 5, (uint32_t)seqno);
+		RECORD("signaled", 5, (uint32_t)seqno);
+		FIRE("signaled");
+		FIRE("destroy");
+		RECORD("destroy", 5, (uint32_t)seqno);
+	}
+	CHECK_INT(run.count, 8);
+	for (size_t i = 0; i < run.count; i++) {
+		CHECK_INT(fence_at(i)->context, 5);
+		CHECK_INT(fence_at(i)->seqno, i / 4 + 1);
+		CHECK_INT(fence_at(i)->head.process, getpid());
+		CHECK_STR((const char *)fence_at(i)->names, "gpu");
+	}
+	CHECK_INT(count_recovered(), 0);
+	tear_down();
+}
+
+TEST("steps of which there are records only are shown, with the error of a fence that is known")
+{
+	const struct gt_event_fence_wait *wait;
+
+	if (!set_up_preemptible())
+		SKIP("this kernel loads no programs for us, or has no fences");
+	RECORD("init", 5, 1);
+	make_fence(5, 2, -ETIME);
+	FIRE("init");
+	RECORD("init", 5, 2);
+	RECORD("wait_start", 5, 2);
+	RECORD("signaled", 5, 2);
+	RECORD("wait_end", 5, 2);
+	RECORD("signaled", 5, 1);
+	CHECK_INT(run.count, 6);
+	CHECK_INT(fence_at(3)->operation, GT_FENCE_SIGNALED);
+	CHECK_INT(fence_at(3)->error, -ETIME);
+	wait = (const void *)run.events[4];
+	CHECK_INT(wait->head.kind, GT_EVENT_fence_wait);
+	CHECK(wait->duration > 0);
+	CHECK_INT(fence_at(5)->seqno, 1);
+	CHECK_INT(fence_at(5)->error, 0);
+	CHECK_INT(count_recovered(), 5);
+	tear_down();
+}
+
+TEST("a hit that a raw tracepoint left to a record that is omitted is counted as lost")
+{
+	struct gt_layer_counts counts = {0};
+
+	if (!set_up_preemptible())
+		SKIP("this kernel loads no programs for us, or has no fences");
+	FIRE("init");
+	gt_layer_add_counts(gt_source_fence.layer, run.object, &counts);
+	CHECK_INT(run.count, 0);
+	CHECK_INT(counts.lost, 1);
 	tear_down();
 }
 
