@@ -180,7 +180,8 @@ static uint64_t links_poll(void *opaque, struct bpf_object *object, bool final)
 	uint64_t expirations, emitted = 0;
 
 	if (links->timer < 0 ||
-	    read(links->timer, &expirations, sizeof(expirations)) != sizeof(expirations))
+	    (read(links->timer, &expirations, sizeof(expirations)) != sizeof(expirations) &&
+	     !final))
 		return 0;
 	gt_vec_each (link, &links->links) {
 		struct link_values values = read_link(link->address);
