@@ -76,3 +76,55 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 		(.processes | map(.reads))]' stat.json
 	[ "$output" = "[64,64,[64]]" ]
 }
+
+# find_port: $port is the root port of the guest (tools/guest).
+find_port() {
+	[ -e /run/guest/run ] || skip "needs a guest: tests/guest/run"
+	port=$(grep -l ^0x0604 /sys/bus/pci/devices/*/class) || fail "the guest has no root port"
+	port=$(basename "$(dirname "$port")")
+}
+
+# inject UNCORRECTABLE CORRECTABLE: make the port report errors, by their bits in octal escapes.
+inject() {
+	# struct aer_error_inj of drivers/pci/pcie/aer_inject.c: bus, device, function; 32 bits of each
+	# status; four words of the packet's header; the domain.
+	printf "\\0\\$(printf %03o $((16#${port:8:2})))\\0\\0$1$2%s" "HEADER_OF_PACKET" >error
+	printf '\0\0\0\0' >>error
+	cat error >/dev/aer_inject || fail "no error is injected: $(dmesg | tail -n 3)"
+}
+
+# wait_until COMMAND: until it succeeds; a limit for hangs only.
+wait_until() {
+	timeout 120 sh -c "until $1; do sleep 0.1; done" || fail "$1: $(cat out) $(dmesg | tail -n 5)"
+}
+
+@test "errors of a device are shown: severity, the names of their bits, and the packet's header" {
+	find_port
+	modprobe aer_inject || skip "this kernel has no aer_inject"
+	"$build/gputap" trace -e pcie -o out 3>&- &
+	tracer=$!
+	# An access is shown: the programs are attached.
+	wait_until "{ od -N4 $device/config >/dev/null; grep -qs config_read out; }"
+	inject '\0\0\0\0' '\101\0\0\0'
+	wait_until 'grep -q corrected out'
+	inject '\0\020\0\0' '\0\0\0\0'
+	wait_until 'grep -q nonfatal out'
+	kill -INT $tracer
+	wait $tracer || :
+	grep -qE "^[0-9:.]+ - +- +error +\[PCIE\] +$port corrected RxErr\|BadTLP$" out || fail "$(grep -v config_ out)"
+	grep -qF "$port nonfatal TLP tlp=44414548 4f5f5245 41505f46 54454b43" out || fail "$(grep -v config_ out)"
+}
+
+@test "a link that changes is shown: speed and width before and after" {
+	find_port
+	# The port is a GPU, and its link changes, for this test's own mount namespace.
+	echo 0x030000 >class
+	echo '16.0 GT/s PCIe' >speed
+	# shellcheck disable=SC2016 # expanded there
+	unshare --mount sh -c 'mount --bind class "$2/class" && mount --bind speed "$2/current_link_speed" &&
+		"$1" trace -e pcie --json -o out.json -- sh -c "echo 2.5 GT/s PCIe >speed"' \
+		sh "$build/gputap" "/sys/bus/pci/devices/$port"
+	run -0 jq -c 'select(.name == "link") | [.address, .speed]' out.json
+	[ "$output" = "[\"$port\",16000]
+[\"$port\",2500]" ] || fail "$(cat out.json)"
+}
