@@ -610,7 +610,7 @@ ALGORITHM(limited_pointers)
 	u64 words[32], sum = 0;
 	u64 *end = words + 32;
 
-	for (u32 i = 0; i < rounds_of(memory) * 40; i++) {
+	for (u32 i = 0; i < rounds_of(memory); i++) {
 		for (u64 *p = words; p != end; p++)
 			*p = i + (u64)(p - words);
 		for (u64 *p = end; p > words;)
