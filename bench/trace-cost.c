@@ -10,7 +10,9 @@
  * in the process. Its time is held against the empty pair, too.
  *
  * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
- * the process's memory at the return: "with_result". One round a run: bench/run takes the medians.
+ * the process's memory at the return: "with_result". Times are lower quartiles of short windows, so
+ * that other programs on the machine disturb them little. One round a run: bench/run takes the
+ * medians.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -74,13 +76,36 @@ static void launch_deep(void)
 	launch_from(STACK_FRAMES - 8);
 }
 
+/* Calls that are timed together: fewer than a thread makes before another one gets its CPU. */
+#define WINDOW 20
+
+static int compare_ns(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * The time of a call: the lower quartile of the windows. Another program that takes the CPU for
+ * some time lengthens a few windows by much, and would dominate their mean.
+ */
 static double ns_per_call(void (*call)(void), long calls)
 {
-	uint64_t start = gt_clock_monotonic();
+	long count = calls / WINDOW;
+	gt_autofree double *windows = calloc((size_t)count, sizeof(*windows));
 
-	for (long i = 0; i < calls; i++)
-		call();
-	return (double)(gt_clock_monotonic() - start) / (double)calls;
+	if (!windows)
+		return -1;
+	for (long i = 0; i < count; i++) {
+		uint64_t start = gt_clock_monotonic();
+
+		for (int j = 0; j < WINDOW; j++)
+			call();
+		windows[i] = (double)(gt_clock_monotonic() - start) / WINDOW;
+	}
+	qsort(windows, (size_t)count, sizeof(*windows), compare_ns);
+	return windows[count / 4];
 }
 
 static int find_function(char **ret_path, uint64_t *ret_offset)
