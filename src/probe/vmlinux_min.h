@@ -148,6 +148,23 @@ struct thread_info {
 	__u32 status;
 };
 
+struct return_consumer {
+	__u64 cookie;
+};
+
+/* A call whose return is probed. */
+struct return_instance {
+	unsigned long stack; /* the stack pointer at its entry */
+	int cons_cnt;        /* who gets the return: the first one, and an array of the others */
+	struct return_instance *next;
+	struct return_consumer consumer; /* since Linux 6.14 */
+	struct return_consumer *extra_consumers;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost call first */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 #ifdef __TARGET_ARCH_x86
@@ -158,12 +175,14 @@ struct task_struct {
 	unsigned int flags;
 	int exit_code;
 	__u64 self_exec_id;
+	__u64 start_time; /* CLOCK_MONOTONIC, ns */
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct files_struct *files;
+	struct uprobe_task *utask; /* NULL until a probe was hit */
 	char comm[16];
 };
 

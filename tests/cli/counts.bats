@@ -33,12 +33,51 @@ expect_same_rows() {
 	expect_same_rows "$callback" nested 5
 	expect_same_rows "$callback" longjmp 3
 	expect_same_rows "$callback" launch 4
+	expect_same_rows "$callback" exit 3
+	expect_same_rows "$callback" thread 3
+	expect_same_rows "$callback" exec 3
 	expect_same_rows "$calls" --forks 3 5
 	export LD_LIBRARY_PATH=$softgpu:$programs/libraries
 	for options in "--gpu soft" "--gpu soft -e cuda,cublas,nccl" "--gpu soft -v"; do
 		read -ra options <<<"$options"
 		expect_same_rows "$programs/layers"
 	done
+}
+
+@test "a call from which a forked child returns, too, is one call" {
+	options=()
+	expect_same_rows "$callback" fork 3
+	trace -c -- "$callback" fork 3
+	expect_error_line '^ *6 +0 .* cudaMalloc$'
+	expect_error_line '^gputap: 6 calls: 6 complete, 0 unfinished, 0 lost$'
+}
+
+@test "every method to attach probes counts the same" {
+	for method in multi perf; do
+		options=(--attach "$method")
+		expect_same_rows "$callback" nested 5
+		expect_same_rows "$callback" longjmp 3
+		expect_same_rows "$callback" fork 3
+	done
+}
+
+# expect_rows_beside_another_tracer OPTIONS -- PROGRAM…: a tracer around the first one changes nothing.
+expect_rows_beside_another_tracer() {
+	local alone
+	trace -c "$@"
+	alone=$(rows "$stderr")
+	[ -n "$alone" ] || fail "no table: $stderr"
+	trace -c -o outer.txt -- "$build/gputap" trace --gpu nvidia -c "$@"
+	[ "$alone" = "$(rows "$stderr")" ] || fail "$*: $alone, but with another $stderr"
+}
+
+@test "a session counts alike where another one has probes on the same functions" {
+	expect_rows_beside_another_tracer -- "$callback" nested 5
+	expect_rows_beside_another_tracer -- "$callback" longjmp 3
+	expect_rows_beside_another_tracer -f cudaLaunchKernel -- "$callback" launch 4
+	export LD_LIBRARY_PATH=$softgpu:$programs/libraries
+	expect_rows_beside_another_tracer --gpu soft -- "$programs/layers"
+	expect_rows_beside_another_tracer --gpu soft -f 'cuMem*' -- "$programs/layers"
 }
 
 @test "conditions filter what the kernel counts" {

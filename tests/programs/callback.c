@@ -9,6 +9,7 @@
  *     thread N   in N threads: after an ordinary call, end the thread from within one more
  *     block N    after N ordinary calls, stay in one more until a signal comes
  *     exec N     after N ordinary calls, execute itself, to make N ordinary calls more
+ *     fork N     fork in each of N calls, from which the child returns, too, to make one more
  *     stop N     make N calls, N more while its parent is stopped, and N afterwards
  *     launch N   launch N times by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void standin_call_back(void (*callback)(void *data), void *data);
@@ -138,6 +140,32 @@ static int call_plainly(long count)
 	return 0;
 }
 
+static void fork_process(void *data)
+{
+	*(pid_t *)data = fork();
+}
+
+static int fork_within(long count)
+{
+	pid_t child;
+
+	standin_call_back(fork_process, &child);
+	for (long i = 0; i < count; i++) {
+		int status;
+
+		make_calls(1);
+		if (!child) {
+			standin_call_back(NULL, NULL);
+			make_calls(1);
+			_exit(0);
+		}
+		if (child < 0 || waitpid(child, &status, 0) != child || status)
+			return 1;
+	}
+	printf("callback: %ld calls within which a child was forked\n", count);
+	return 0;
+}
+
 static int stop_parent(long count)
 {
 	make_calls(count);
@@ -184,9 +212,11 @@ int main(int argc, char **argv)
 		return execute(count, argv);
 	if (!strcmp(what, "plain"))
 		return call_plainly(count);
+	if (!strcmp(what, "fork"))
+		return fork_within(count);
 	if (!strcmp(what, "stop"))
 		return stop_parent(count);
-	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|stop|launch "
-			"[N]\n");
+	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|fork|stop|"
+			"launch [N]\n");
 	return 2;
 }

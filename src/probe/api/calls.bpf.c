@@ -11,10 +11,11 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "base/own_call.h"
 #include "probe/api/arguments.bpf.h"
 #include "probe/api/calls.h"
+#include "probe/api/count.bpf.h"
 #include "probe/api/current.bpf.h"
+#include "probe/api/own_call.bpf.h"
 #include "probe/api/own_stack.bpf.h"
 #include "probe/api/record.bpf.h"
 #include "probe/api/registers.bpf.h"
@@ -159,17 +160,6 @@ static __always_inline __u64 cookie_at_entry(struct pt_regs *regs)
 		return cookie;
 	known = bpf_map_lookup_elem(&sites, &key);
 	return known ? *known : ~0ull;
-}
-
-/* Whether a call that returns to this address is one of the agent, and not of the program. */
-static __always_inline bool is_own_call(__u64 address)
-{
-	__u64 bytes = 0;
-
-	if (!settings.has_agent)
-		return false;
-	bpf_probe_read_user(&bytes, sizeof(bytes), (void *)address);
-	return (bytes & GT_OWN_CALL_MASK) == GT_OWN_CALL_BYTES;
 }
 
 /* A call begins. Returns whether its return is to be seen. */
@@ -427,6 +417,17 @@ int call_session(struct pt_regs *regs)
 	if (PROGRAM_COUNTER(regs) == bpf_get_func_ip(regs))
 		return !enter_call(regs);
 	leave_call(regs);
+	return 0;
+}
+
+/* The same, where calls are only counted. Loaded on demand: user space completes it. */
+SEC("?uprobe")
+int count_session(struct pt_regs *regs)
+{
+	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
+	if (PROGRAM_COUNTER(regs) == bpf_get_func_ip(regs))
+		return !begin_counting(regs);
+	count_return(regs);
 	return 0;
 }
 

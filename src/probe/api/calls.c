@@ -17,6 +17,7 @@
 #include "event/kinds.h"
 #include "probe/api/attach.h"
 #include "probe/api/calls.h"
+#include "probe/api/count_program.h"
 #include "probe/api/explain.h"
 #include "probe/api/find.h"
 #include "probe/api/gaps.h"
@@ -40,11 +41,12 @@ struct call_source {
 	struct gt_attacher attacher;
 	struct gt_selection selection;
 	bool *emitted;              /* per row: its `function` event was written */
-	gt_summed_functions summed; /* only if calls are counted by function */
+	gt_summed_functions summed; /* only if calls are counted by function … */
+	bool counts_only;           /* … and by count_session */
 	struct gt_traced_files files;
 	size_t attached_files;  /* of files.found, in its order … */
 	size_t announced_files; /* … and those whose names were emitted */
-	bool is_paused;
+	bool is_paused, is_detached;
 	GT_VEC(struct gt_attachment *) attachments;
 	size_t wanted, attached;                /* functions */
 	struct gt_late_mappings *late_mappings; /* NULL: they are not seen */
@@ -120,16 +122,23 @@ static const char *method_name(enum gt_attach_method used)
 static void prepare_programs(struct call_source *state)
 {
 	struct gt_attacher *attacher = &state->attacher;
+	struct bpf_program *session = state->skeleton->progs.call_session;
 	bool is_session = attacher->method == GT_ATTACH_SESSION;
 
-	bpf_program__set_autoload(state->skeleton->progs.call_session, is_session);
+	state->counts_only = is_session &&
+			     gt_count_program_suits(state->host, state->summed.count) &&
+			     !gt_count_program_prepare(state->skeleton->progs.count_session);
+	if (state->counts_only)
+		session = state->skeleton->progs.count_session;
+	bpf_program__set_autoload(state->skeleton->progs.call_session,
+				  is_session && !state->counts_only);
+	bpf_program__set_autoload(state->skeleton->progs.count_session, state->counts_only);
 	bpf_program__set_autoload(state->skeleton->progs.call_entry, !is_session);
 	bpf_program__set_autoload(state->skeleton->progs.call_return, !is_session);
-	attacher->entry = is_session ? state->skeleton->progs.call_session
-				     : state->skeleton->progs.call_entry;
-	attacher->at_return = is_session ? attacher->entry : state->skeleton->progs.call_return;
+	attacher->entry = is_session ? session : state->skeleton->progs.call_entry;
+	attacher->at_return = is_session ? session : state->skeleton->progs.call_return;
 	if (is_session)
-		gt_multi_link_prepare(attacher->entry, GT_MULTI_SESSION);
+		gt_multi_link_prepare(session, GT_MULTI_SESSION);
 	if (attacher->method == GT_ATTACH_MULTI) {
 		gt_multi_link_prepare(attacher->entry, GT_MULTI_ENTRY);
 		gt_multi_link_prepare(attacher->at_return, GT_MULTI_RETURN);
@@ -183,9 +192,8 @@ static int reuse_unwind_maps(struct call_source *state, const struct gt_unwind_m
 	return error ? error : bpf_map__reuse_fd(state->skeleton->maps.code_blocks, fds.blocks);
 }
 
-static int load_programs(struct call_source *state, struct gt_diag *diag)
+static struct gt_call_settings make_settings(const struct gt_host *host, uint64_t key)
 {
-	const struct gt_host *host = state->host;
 	const struct gt_trace_options *options = host->options;
 	struct gt_call_settings settings = {
 		.failed_only = options->failed_only,
@@ -195,17 +203,31 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		.unwind = host->unwind_maps != NULL,
 		.kernel_arguments = options->kernel_arguments,
 		.python = host->pythons_fd >= 0,
-		.has_agent = host->options->companion != NULL,
+		.has_agent = options->companion != NULL,
 		.condition_count = host->condition_count,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth
 								     : GT_MAX_CALLERS,
+		.word_key = key,
+		.loaded = gt_clock_monotonic(),
 	};
-	int error;
 
 	if (host->condition_count)
 		memcpy(settings.conditions, host->conditions,
 		       host->condition_count * sizeof(*host->conditions));
+	return settings;
+}
+
+static int load_programs(struct call_source *state, struct gt_diag *diag)
+{
+	const struct gt_host *host = state->host;
+	struct gt_call_settings settings;
+	uint64_t key;
+	int error = gt_count_program_key(&key);
+
+	if (error)
+		return gt_diag(diag, error, "cuda", NULL, "the kernel returns no random number");
+	settings = make_settings(host, key);
 	state->skeleton = calls_bpf__open();
 	if (!state->skeleton)
 		return gt_load_failed(-errno, "cuda", diag);
@@ -218,7 +240,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
 	if (!error && settings.unwind)
 		error = reuse_unwind_maps(state, host->unwind_maps);
-	if (!error && options->sums)
+	if (!error && settings.sums)
 		error = find_summed(state);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
@@ -314,6 +336,9 @@ static int attach_file(struct call_source *state, unsigned number, struct gt_dia
 
 	if (!error)
 		error = gt_selection_find(&state->selection, file, number, elf, &sites, diag);
+	for (size_t i = 0; i < sites.count && state->counts_only; i++)
+		sites.items[i].cookie =
+			gt_count_program_cookie(sites.items[i].cookie, &state->summed);
 	if (!error && sites.count)
 		error = attach_sites(state, file, number, &sites, diag);
 	gt_vec_free(&sites);
@@ -505,6 +530,8 @@ static struct gt_call_counts sum_counts(const struct call_source *state)
 
 	gt_load_sum_counters(bpf_map__fd(state->skeleton->maps.counts), &sums,
 			     sizeof(sums) / sizeof(__u64));
+	if (state->counts_only)
+		sums.made += gt_call_sums_begun(bpf_map__fd(state->skeleton->maps.sums));
 	return sums;
 }
 
@@ -558,6 +585,7 @@ static void calls_detach(void *opaque)
 		state->late_mappings_lost = gt_late_mappings_lost(state->late_mappings);
 	gt_late_mappings_close(gt_take(state->late_mappings));
 	detach_all(state);
+	state->is_detached = true;
 	end_unfinished_calls(state);
 	sums = sum_counts(state);
 	if (!sums.made && !sums.orphans)
@@ -572,16 +600,19 @@ static void calls_collect(void *opaque)
 
 	if (state->host->options->sums)
 		gt_call_sums_emit(bpf_map__fd(state->skeleton->maps.sums), &state->summed,
-				  state->host->events);
+				  state->is_detached, state->host->events);
 }
 
 static void calls_count(void *opaque, struct gt_counts *counts)
 {
 	struct call_source *state = opaque;
 	struct gt_call_counts sums = sum_counts(state);
+	int map = bpf_map__fd(state->skeleton->maps.sums);
 
 	if (state->host->options->sums)
-		counts->complete += gt_call_sums_complete(bpf_map__fd(state->skeleton->maps.sums));
+		counts->complete += gt_call_sums_complete(map);
+	if (state->counts_only && state->is_detached)
+		counts->unfinished += gt_call_sums_unfinished(map);
 	counts->made += sums.made;
 	counts->unfinished += sums.unfinished;
 	counts->lost += sums.lost;

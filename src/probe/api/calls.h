@@ -10,7 +10,10 @@
 #include "base/operators.h"
 #include "event/durations.h"
 
-/* The attach cookie: the row of the function in the API tables, the number of its file, flags. */
+/*
+ * The attach cookie: the row of the function in the API tables, the number of its file, flags.
+ * count_session has the key of the function's sums (gt_plan.sums) in place of the file's number.
+ */
 #define GT_COOKIE(function, library, flags)                                                        \
 	((__u64)(flags) << 48 | (__u64)(library) << 32 | (function))
 /*
@@ -39,6 +42,8 @@
  * is known while it runs, and nothing of it is recorded.
  */
 #define GT_COOKIE_BOUNDARY 128
+/* NULL is the result of a failed call (GT_RESULT_POINTER); only for count_session. */
+#define GT_COOKIE_POINTER 256
 #define GT_SITE_PAGE 4096u /* the smallest page size */
 #define GT_SITE_KEY(group, address)                                                                \
 	((__u32)(group)*GT_SITE_PAGE + (__u32)((address) & (GT_SITE_PAGE - 1)))
@@ -94,6 +99,9 @@ static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 	}
 }
 
+/* In place of the number of a function of the kernel (count_program.c). */
+#define GT_CALL_SESSION_COOKIE 0x6710001 /* bpf_session_cookie() */
+
 struct gt_call_settings {
 	struct gt_condition conditions[GT_MAX_CONDITIONS]; /* all must hold */
 	__u32 condition_count;
@@ -108,6 +116,8 @@ struct gt_call_settings {
 	__u8 kernel_arguments; /* record the arguments of kernels */
 	__u8 python;           /* record Python frames with stacks */
 	__u8 has_agent;        /* ignore the calls that the agent makes itself (base/own_call.h) */
+	__u64 word_key;        /* encrypts the words of calls; only for count_session, as … */
+	__u64 loaded;          /* … the time when the programs are loaded */
 };
 
 /* Of one function, one per CPU: the fields of a `sums` event. */
@@ -116,6 +126,9 @@ struct gt_call_sums {
 	__u64 unfinished;
 	__u64 total;
 	__u64 longest;
+	/* By count_session alone: the calls that began, for it does not see unfinished ones … */
+	__u64 begun;
+	__u64 last_thread; /* … and the identity of the last thread, which is traced */
 	__u64 durations[GT_DURATION_BUCKETS];
 };
 

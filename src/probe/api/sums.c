@@ -35,6 +35,7 @@ static struct gt_call_sums add_cpus(const struct gt_call_sums *per_cpu, int cpus
 	for (int i = 1; i < cpus; i++) {
 		total.errors += per_cpu[i].errors;
 		total.unfinished += per_cpu[i].unfinished;
+		total.begun += per_cpu[i].begun;
 		total.total += per_cpu[i].total;
 		if (per_cpu[i].longest > total.longest)
 			total.longest = per_cpu[i].longest;
@@ -66,20 +67,39 @@ static int visit_sums(int map_fd, sums_visitor visit, void *context)
 	return 0;
 }
 
+static uint64_t returned_calls(const struct gt_call_sums *sums)
+{
+	uint64_t calls = 0;
+
+	for (size_t bucket = 0; bucket < GT_DURATION_BUCKETS; bucket++)
+		calls += sums->durations[bucket];
+	return calls;
+}
+
+/* Of calls that count_session saw begin, those that did not return; once all is over. */
+static uint64_t unreturned_calls(const struct gt_call_sums *sums)
+{
+	uint64_t returned = returned_calls(sums);
+
+	return sums->begun > returned ? sums->begun - returned : 0;
+}
+
 struct emission {
 	const gt_summed_functions *functions;
+	bool is_over;
 	struct gt_event_queue *events;
 };
 
 static void emit_sums(void *context, uint32_t key, const struct gt_call_sums *sums)
 {
 	const struct emission *emission = context;
+	uint64_t unfinished = sums->unfinished + (emission->is_over ? unreturned_calls(sums) : 0);
 	size_t buckets = GT_DURATION_BUCKETS;
 	struct gt_event_sums *event;
 
 	while (buckets && !sums->durations[buckets - 1])
 		buckets--;
-	if ((!buckets && !sums->unfinished) || key >= emission->functions->count)
+	if ((!buckets && !unfinished) || key >= emission->functions->count)
 		return;
 	event = (void *)gt_event_new(GT_EVENT_sums, (const char *)sums->durations,
 				     buckets * sizeof(*sums->durations));
@@ -87,34 +107,57 @@ static void emit_sums(void *context, uint32_t key, const struct gt_call_sums *su
 		event->head.time = gt_clock_monotonic();
 		event->function = emission->functions->items[key];
 		event->errors = sums->errors;
-		event->unfinished = sums->unfinished;
+		event->unfinished = unfinished;
 		event->total = sums->total;
 		event->longest = sums->longest;
 	}
 	gt_event_queue_push(emission->events, event ? &event->head : NULL);
 }
 
-void gt_call_sums_emit(int map_fd, const gt_summed_functions *functions,
+void gt_call_sums_emit(int map_fd, const gt_summed_functions *functions, bool is_over,
 		       struct gt_event_queue *events)
 {
-	struct emission emission = {functions, events};
+	struct emission emission = {functions, is_over, events};
 
 	if (visit_sums(map_fd, emit_sums, &emission))
 		gt_event_queue_push(events, NULL);
 }
 
-static void count_durations(void *context, uint32_t key, const struct gt_call_sums *sums)
+static void add_returned(void *context, uint32_t key, const struct gt_call_sums *sums)
 {
-	uint64_t *calls = context;
-
-	for (size_t bucket = 0; bucket < GT_DURATION_BUCKETS; bucket++)
-		*calls += sums->durations[bucket];
+	*(uint64_t *)context += returned_calls(sums);
 }
 
 uint64_t gt_call_sums_complete(int map_fd)
 {
 	uint64_t calls = 0;
 
-	visit_sums(map_fd, count_durations, &calls);
+	visit_sums(map_fd, add_returned, &calls);
+	return calls;
+}
+
+static void add_begun(void *context, uint32_t key, const struct gt_call_sums *sums)
+{
+	*(uint64_t *)context += sums->begun;
+}
+
+uint64_t gt_call_sums_begun(int map_fd)
+{
+	uint64_t calls = 0;
+
+	visit_sums(map_fd, add_begun, &calls);
+	return calls;
+}
+
+static void add_unreturned(void *context, uint32_t key, const struct gt_call_sums *sums)
+{
+	*(uint64_t *)context += unreturned_calls(sums);
+}
+
+uint64_t gt_call_sums_unfinished(int map_fd)
+{
+	uint64_t calls = 0;
+
+	visit_sums(map_fd, add_unreturned, &calls);
 	return calls;
 }

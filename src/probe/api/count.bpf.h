@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls that are only counted, where the kernel has uprobe sessions: nothing is looked up to pair
+ * an entry with its return. The kernel itself keeps a list of the calls of a thread that have not
+ * returned (struct return_instance, since Linux 6.14), with a word for each, the session's cookie.
+ * It has the time of the entry here, and what calls inside this one need.
+ *
+ * An abandoned call is not seen: it began, and is not counted at a return. User space computes how
+ * many there are once the session is detached.
+ */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probe/api/calls.h"
+#include "probe/api/own_call.bpf.h"
+#include "probe/api/registers.bpf.h"
+#include "probe/api/shared.bpf.h"
+#include "probe/api/sums.bpf.h"
+#include "probe/api/thread.bpf.h"
+#include "probe/task.bpf.h"
+
+/* The word of a call, before it is encrypted: the time of its entry, and in the upper bits: */
+#define WORD_HIDES (1ull << 63)    /* driver calls inside it are filtered */
+#define WORD_BOUNDARY (1ull << 62) /* it is not counted itself */
+#define WORD_TIME (WORD_BOUNDARY - 1)
+
+#define MAX_ENCLOSING 64 /* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
+#define MAX_CONSUMERS 4  /* tools that see the return of a call, and whose words are examined */
+
+/*
+ * bpf_session_cookie(): the word of the current call. It has no argument before Linux 7.0, and the
+ * context since: user space replaces the number of the function (count_program.c).
+ */
+static __always_inline __u64 *word_of_call(void *context)
+{
+	__u64 *word;
+
+	__asm__ volatile("r1 = %[context]\n"
+			 "call %[number]\n"
+			 "%[word] = r0\n"
+			 : [word] "=r"(word)
+			 : [context] "r"(context), [number] "i"(GT_CALL_SESSION_COOKIE)
+			 : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	return word;
+}
+
+/* A hash of what is unique to a thread between two calls of exec. */
+static __always_inline __u64 identity_of(struct task_struct *task)
+{
+	return task->start_time * 0x9e3779b97f4a7c15 ^ task->self_exec_id * 0xc2b2ae3d27d4eb4f ^
+	       (__u32)task->pid;
+}
+
+/*
+ * Whether a thread is traced: the state of the thread has it, which takes longer to find than its
+ * identity in the sums of the function.
+ */
+static __noinline bool is_traced(struct task_struct *task, struct gt_call_sums *calls)
+{
+	struct thread_calls *thread =
+		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!thread) {
+		COUNT(made);
+		COUNT(lost);
+		return false;
+	}
+	if (!thread->known)
+		initialise_thread(thread, task);
+	if (!thread->traced)
+		return false;
+	if (!thread->named)
+		name_process(thread, task);
+	if (thread->named && calls)
+		calls->last_thread = identity_of(task);
+	return true;
+}
+
+/*
+ * The word that this session gave to an enclosing call, decrypted; 0: none. Other tools have words,
+ * too, or none: no time between the session's start and now results from those, but for one in
+ * thousands of millions.
+ */
+static __always_inline __u64 own_word(struct return_instance *enclosing, __u64 now)
+{
+	int consumers = enclosing->cons_cnt;
+	__u64 word = enclosing->consumer.cookie ^ settings.word_key;
+
+	for (int i = 0; i < MAX_CONSUMERS && i < consumers; i++) {
+		if (i && bpf_probe_read_kernel(&word, sizeof(word),
+					       &enclosing->extra_consumers[i - 1].cookie))
+			break;
+		if (i)
+			word ^= settings.word_key;
+		if ((word & WORD_TIME) >= settings.loaded && (word & WORD_TIME) <= now)
+			return word;
+	}
+	return 0;
+}
+
+enum entry_kind {
+	ENTRY_OF_CALL,
+	ENTRY_INSIDE, /* of a call that hides it */
+	ENTRY_JUMP,   /* of a function to which another one jumped at its end: the same call */
+};
+
+/*
+ * What an entry is, by the calls that enclose it. Those with a lower stack pointer were abandoned.
+ * Only for some entries all of the calls matter (`can_hide`).
+ */
+static __always_inline enum entry_kind kind_of_entry(struct task_struct *task, struct pt_regs *regs,
+						     bool can_hide, __u64 now)
+{
+	struct return_instance *enclosing = task->utask->return_instances;
+	__u64 stack = STACK_POINTER(regs);
+
+	for (int i = 0; i < MAX_ENCLOSING && enclosing; i++) {
+		__u64 place = enclosing->stack, word;
+
+		if (place > stack && !can_hide)
+			break;
+		word = place >= stack ? own_word(enclosing, now) : 0;
+		if (place == stack && word && !(word & WORD_BOUNDARY) && is_jump(task, regs))
+			return ENTRY_JUMP;
+		if (place > stack && word & WORD_HIDES)
+			return ENTRY_INSIDE;
+		enclosing = enclosing->next;
+	}
+	return ENTRY_OF_CALL;
+}
+
+/* A call begins. Returns whether its return is to be seen. */
+static __always_inline bool begin_counting(struct pt_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(regs), flags = cookie >> 48, word;
+	struct gt_call_sums *calls = NULL;
+
+	if (phase != GT_PHASE_TRACING)
+		return false;
+	if (!(flags & GT_COOKIE_BOUNDARY))
+		calls = sums_of(cookie >> 32 & 0xffff);
+	if ((!calls || calls->last_thread != identity_of(task)) && !is_traced(task, calls))
+		return false;
+	if (settings.has_agent && is_own_call(return_address(regs)))
+		return false;
+	if (flags & GT_COOKIE_RUNTIME && !runtime_called)
+		runtime_called = 1;
+	word = bpf_ktime_get_ns();
+	if (kind_of_entry(task, regs, flags & GT_COOKIE_ONLY_OUTERMOST, word) != ENTRY_OF_CALL)
+		return false;
+	if (calls) {
+		__sync_fetch_and_add(&calls->begun, 1);
+	} else if (flags & GT_COOKIE_BOUNDARY) {
+		word |= WORD_BOUNDARY;
+	} else { /* no memory */
+		COUNT(made);
+		COUNT(lost);
+		return false;
+	}
+	if (!(flags & GT_COOKIE_LIBRARY))
+		word |= WORD_HIDES;
+	*word_of_call(regs) = word ^ settings.word_key;
+	return true;
+}
+
+/* Whether a call has failed; the plan of the function is needed only if it may have. */
+static __always_inline bool has_result_of_failure(__u32 function, __u64 flags, __u64 result)
+{
+	struct gt_plan *plan;
+
+	if (flags & GT_COOKIE_POINTER)
+		return !result || result >= (__u64)-GT_PLAN_UNKNOWN_ERROR;
+	if (!(__u32)result)
+		return false;
+	plan = bpf_map_lookup_elem(&plans, &function);
+	return plan && plan->result == GT_RESULT_ERROR && (__u32)result != plan->pending;
+}
+
+static __always_inline void count_return(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs), flags = cookie >> 48, now, began;
+
+	if (flags & GT_COOKIE_BOUNDARY)
+		return;
+	now = bpf_ktime_get_ns();
+	began = (*word_of_call(regs) ^ settings.word_key) & WORD_TIME;
+	/* A process that was forked inside a call returns from it, too. */
+	if (bpf_get_current_task_btf()->start_time > began)
+		return;
+	if (add_returned_call((cookie >> 32) & 0xffff, now - began,
+			      has_result_of_failure((__u32)cookie, flags, RESULT(regs))))
+		COUNT(lost);
+}
