@@ -91,11 +91,10 @@ static bool run_unlinked(void)
 static bool build_binary(const unsigned char *binary, size_t size, const char *options, int step)
 {
 	cl_int status, error;
-	cl_program program = clCreateProgramWithBinary(context, 1, &device, &size, &binary, &status,
-						       &error);
+	cl_program program =
+		clCreateProgramWithBinary(context, 1, &device, &size, &binary, &status, &error);
 
-	return program && !error &&
-	       !clBuildProgram(program, 1, &device, options, NULL, NULL) &&
+	return program && !error && !clBuildProgram(program, 1, &device, options, NULL, NULL) &&
 	       launch_by_name(program, "number", 5, step) && !clReleaseProgram(program);
 }
 
@@ -147,8 +146,7 @@ static bool run_spirv(void)
 	unsigned char *bytes = read_file("number.spv", &size);
 	cl_int error = -1;
 	cl_program program = bytes ? clCreateProgramWithIL(context, bytes, size, &error) : NULL;
-	bool right = program && !error &&
-		     !clBuildProgram(program, 1, &device, NULL, NULL, NULL) &&
+	bool right = program && !error && !clBuildProgram(program, 1, &device, NULL, NULL, NULL) &&
 		     launch_by_name(program, "number", 5, 1) && !clReleaseProgram(program);
 
 	free(bytes);
@@ -197,10 +195,14 @@ static bool run_task(void)
 int main(int count, char **arguments)
 {
 	static const struct named_program programs[] = {
-		{"linked", run_linked},   {"library", run_library},
-		{"callback", run_link_callback}, {"unlinked", run_unlinked},
-		{"binary", run_binary},   {"bitcode", run_bitcode},
-		{"spirv", run_spirv},     {"clone", run_clone},
+		{"linked", run_linked},
+		{"library", run_library},
+		{"callback", run_link_callback},
+		{"unlinked", run_unlinked},
+		{"binary", run_binary},
+		{"bitcode", run_bitcode},
+		{"spirv", run_spirv},
+		{"clone", run_clone},
 		{"task", run_task},
 	};
 

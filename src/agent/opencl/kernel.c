@@ -59,8 +59,8 @@ static bool use_system_memory(cl_kernel kernel)
 	const cl_bool yes = CL_TRUE;
 
 	return gt_cl_target->clSetKernelExecInfo &&
-	       !gt_cl_target->clSetKernelExecInfo(
-		       kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof(yes), &yes);
+	       !gt_cl_target->clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM,
+						  sizeof(yes), &yes);
 }
 
 /* The origin of a patched kernel, which takes over a reference to the original. False: none. */
@@ -173,9 +173,8 @@ static bool is_hidden(cl_kernel kernel, cl_uint index)
 cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
 				      const void *value)
 {
-	return is_hidden(kernel, index)
-		       ? CL_INVALID_ARG_INDEX
-		       : gt_cl_target->clSetKernelArg(kernel, index, size, value);
+	return is_hidden(kernel, index) ? CL_INVALID_ARG_INDEX
+					: gt_cl_target->clSetKernelArg(kernel, index, size, value);
 }
 
 cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value)
@@ -221,9 +220,8 @@ cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel
 		error = number_launch(kernel, origin);
 	}
 	if (!error)
-		error = gt_cl_target->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset,
-							     global, local, waits, wait_list,
-							     event);
+		error = gt_cl_target->clEnqueueNDRangeKernel(
+			queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 	if (numbers)
 		pthread_mutex_unlock(&launching);
 	return error;
