@@ -98,9 +98,12 @@ static int read_code(struct unit_reader *reader, const struct unit_chunk *chunk)
 	};
 	bool is_known = find_language(chunk, &source.language);
 
+	if (!is_known) {
+		units->headers.count = reader->first_header;
+		units->has_binary = true;
+	}
 	reader->options = "";
 	reader->first_header = units->headers.count;
-	units->has_binary |= !is_known;
 	if (!is_known)
 		return 0;
 	return units->sources.count == GT_CL_MAX_SOURCES ? -E2BIG
