@@ -154,6 +154,8 @@ static int run_compiler(const struct step *step, const struct gt_cl_files *files
 	begin_command(&command, step->tool, "-S");
 	add_word(&command, "-Xclang");
 	add_word(&command, "-finclude-default-header");
+	/* C has no definition of an inline function that is not inlined; OpenCL's compilers do. */
+	add_word(&command, "-Dinline=");
 	if (!options->has_version)
 		add_word(&command, "-cl-std=CL1.2");
 	if (step->overlay) {

@@ -35,12 +35,13 @@ expect_counts() {
 	expect_output 65536,65536,1024,2048
 }
 
-@test "build options, included files, callbacks, threads and many kernels keep their meaning" {
+@test "build options, included files, inline functions, callbacks, threads and many kernels keep their meaning" {
 	printf '%s\n' '__kernel void number(__global int *numbers, int first) {' \
 		'numbers[get_global_id(0)] = first + (int)get_global_id(0); }' >opencl_number.h
 	expect_counts plain 64,64,4,4
 	expect_counts options 128,128,8,8
 	expect_counts include 64,64,4,4
+	expect_counts inline 64,64,4,4
 	expect_counts callback 64,64,4,4
 	expect_counts threads 256,256,16,16
 	expect_counts many 128,128,8,8

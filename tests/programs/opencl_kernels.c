@@ -38,6 +38,21 @@ static bool run_options(void)
 	return right && !clReleaseProgram(program);
 }
 
+/* Functions that C would take from another file where they are not inlined. */
+static bool run_inline(void)
+{
+	cl_program program = create("inline int twice(int i) { return 2 * i; }\n"
+				    "extern inline int thrice(int i) { return 3 * i; }\n"
+				    "static inline int once(int i) { return i; }\n"
+				    "__kernel void number(__global int *numbers, int first) {\n"
+				    "	int i = get_global_id(0);\n"
+				    "	numbers[i] = first + once(i) + twice(i) + thrice(i);\n"
+				    "}\n");
+
+	return !clBuildProgram(program, 1, &device, NULL, NULL, NULL) &&
+	       launch_by_name(program, "number", 2, 6) && !clReleaseProgram(program);
+}
+
 static bool run_include(void)
 {
 	cl_program program = create("#include \"opencl_number.h\"\n");
@@ -248,6 +263,7 @@ int main(int count, char **arguments)
 		{"plain", run_plain},
 		{"options", run_options},
 		{"include", run_include},
+		{"inline", run_inline},
 		{"malformed", run_malformed},
 		{"callback", run_callback},
 		{"threads", run_threads},

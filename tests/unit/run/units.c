@@ -59,7 +59,9 @@ TEST("SPIR-V in both byte orders and the bitcode of SPIR are code, another binar
 	static const struct {
 		char bytes[5];
 		enum gt_cl_language language;
-	} known[] = {{"\3\2\x23\7", GT_CL_SPIRV}, {"\7\x23\2\3", GT_CL_SPIRV}, {"BC\xc0\xde", GT_CL_SPIR}};
+	} known[] = {{"\3\2\x23\7", GT_CL_SPIRV},
+		     {"\7\x23\2\3", GT_CL_SPIRV},
+		     {"BC\xc0\xde", GT_CL_SPIR}};
 	struct gt_inject_units units;
 
 	for (size_t i = 0; i < gt_countof(known); i++) {
@@ -68,13 +70,16 @@ TEST("SPIR-V in both byte orders and the bitcode of SPIR are code, another binar
 		put_chunk(&bytes, GT_AGENT_CHUNK_BINARY, known[i].bytes, 4);
 		CHECK(!read_units(&bytes, &units) && !units.has_binary);
 		CHECK(units.sources.count == 1 &&
-		   units.sources.items[0].language == known[i].language);
+		      units.sources.items[0].language == known[i].language);
 		gt_inject_units_clear(&units);
 	}
 	for (size_t size = 0; size < 5; size++) {
 		gt_auto_strbuf bytes = GT_STRBUF_INIT;
 
-		put_chunk(&bytes, GT_AGENT_CHUNK_BINARY, "\x7f" "ELF", size);
+		put_chunk(&bytes, GT_AGENT_CHUNK_BINARY,
+			  "\x7f"
+			  "ELF",
+			  size);
 		CHECK(!read_units(&bytes, &units) && units.has_binary && !units.sources.count);
 		gt_inject_units_clear(&units);
 	}
@@ -87,7 +92,9 @@ TEST("headers of a binary are not those of the source after it")
 
 	put_text(&bytes, GT_AGENT_CHUNK_HEADER_NAME, "x.h");
 	put_text(&bytes, GT_AGENT_CHUNK_HEADER, "int x;");
-	put_text(&bytes, GT_AGENT_CHUNK_BINARY, "\x7f" "ELF");
+	put_text(&bytes, GT_AGENT_CHUNK_BINARY,
+		 "\x7f"
+		 "ELF");
 	put_units(&bytes);
 	CHECK(!read_units(&bytes, &units) && units.has_binary && units.sources.count == 2);
 	CHECK(!memcmp(units.sources.items[0].headers[0].name, "a.h", 3));
