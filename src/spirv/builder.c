@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	MAX_OPERANDS = 16, /* of types and constants */
+	MAX_OPERANDS = 96, /* of types and constants */
 };
 
 enum {
@@ -81,14 +81,22 @@ static uint32_t first_word(size_t length, unsigned opcode)
 void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 		  size_t count)
 {
-	uint32_t *room = reserve_words(words, count + 1);
+	gt_spirv_add_more(words, opcode, operands, count, NULL, 0);
+}
+
+void gt_spirv_add_more(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+		       size_t count, const uint32_t *more, size_t more_count)
+{
+	uint32_t *room = reserve_words(words, count + more_count + 1);
 
 	if (!room)
 		return;
-	words->failed |= count >= UINT16_MAX;
-	room[0] = first_word(count + 1, opcode);
+	words->failed |= count + more_count >= UINT16_MAX;
+	room[0] = first_word(count + more_count + 1, opcode);
 	if (count)
 		memcpy(room + 1, operands, count * sizeof(*room));
+	if (more_count)
+		memcpy(room + 1 + count, more, more_count * sizeof(*room));
 }
 
 /* Strings are UTF-8 with a NUL, four bytes to a word, the first byte lowest. */
@@ -149,13 +157,15 @@ void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *
 uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint32_t type,
 			 const uint32_t *operands, size_t count)
 {
-	uint32_t key[MAX_OPERANDS + 2] = {opcode, type}, words[MAX_OPERANDS + 2], id;
+	uint32_t key[MAX_OPERANDS + 2], words[MAX_OPERANDS + 2], id;
 	size_t size = (count + 2) * sizeof(*key), length = 0;
 
 	if (builder->failed || count > MAX_OPERANDS) {
 		builder->failed = true;
 		return 0;
 	}
+	key[0] = opcode;
+	key[1] = type;
 	if (count)
 		memcpy(key + 2, operands, count * sizeof(*key));
 	id = (uint32_t)(uintptr_t)gt_hash_get(builder->known, key, size);
@@ -374,7 +384,7 @@ int gt_spirv_finish(const struct gt_spirv_builder *builder, struct gt_strbuf *bi
 static void remember(struct gt_spirv_builder *builder,
 		     const struct gt_spirv_instruction *instruction)
 {
-	uint32_t key[MAX_OPERANDS + 2] = {instruction->opcode};
+	uint32_t key[MAX_OPERANDS + 2];
 	bool has_type, has_result;
 	unsigned operands;
 
@@ -382,8 +392,8 @@ static void remember(struct gt_spirv_builder *builder,
 	if (!has_result || instruction->count - 2u - has_type > MAX_OPERANDS)
 		return;
 	operands = instruction->count - 2u - has_type;
-	if (has_type)
-		key[1] = instruction->words[1];
+	key[0] = instruction->opcode;
+	key[1] = has_type ? instruction->words[1] : 0;
 	memcpy(key + 2, instruction->words + 2 + has_type, operands * sizeof(*key));
 	builder->failed |= gt_hash_set(builder->known, key, (operands + 2) * sizeof(*key),
 				       (void *)(uintptr_t)instruction->words[1 + has_type]) != 0;

@@ -63,6 +63,9 @@ void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t 
 #define gt_spirv_emit(words, opcode, ...)                                                          \
 	gt_spirv_add((words), (opcode), (const uint32_t[]){__VA_ARGS__},                           \
 		     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+/* The same with operands of two arrays. */
+void gt_spirv_add_more(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
+		       size_t count, const uint32_t *more, size_t more_count);
 /* The same with `count` operands, a string and `more_count` operands. */
 void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 			 size_t count, const char *string, const uint32_t *more, size_t more_count);
