@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Insert verified eBPF programs at the entry and exit of the kernels of an OpenCL program
- * (gpubpf/spirvgen/wrap.h). A site is the entry or the exit of a kernel.
+ * Insert verified eBPF programs into the kernels of an OpenCL program, at the kinds of sites that
+ * patch.h lists, but call, return and loop_end. A program is a function (gpubpf/spirvgen/program.h)
+ * that is called at its sites. Each work-item is a group of its own in the body of a kernel.
  */
 #pragma once
 
@@ -10,9 +11,9 @@
 
 /*
  * Patch a module of SPIR-V; it is hostile. for_spir: as in gt_translate_options. What is patched is
- * in ret_image->fatbin, with all kernels of the module; its scope is SIDE. Programs that read
- * arguments of kernels, or run elsewhere, are rejected. 0, also where nothing matches; -EINVAL,
- * -EOPNOTSUPP, -E2BIG, -ENOMEM with a diag. The caller clears the image, also after an error.
+ * in ret_image->fatbin, with all kernels of the module; its scope is SIDE. 0, also where nothing
+ * matches; -EINVAL, -EOPNOTSUPP, -E2BIG, -ENOMEM with a diag. The caller clears the image, also
+ * after an error.
  */
 int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,

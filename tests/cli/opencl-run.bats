@@ -5,6 +5,30 @@
 load helper
 load opencl-kernels
 
+# accesses: compiles an object that counts at accesses of memory, branches, barriers and loops.
+accesses() {
+	cat >accesses.c <<-'END'
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(counts, unsigned long long, 11);
+		static inline __attribute__((always_inline)) int add(unsigned int key, unsigned long long number) {
+			unsigned long long *value = bpf_map_lookup_elem(&counts, &key);
+			if (value) __sync_fetch_and_add(value, number);
+			return 0; }
+		SEC("gpu/load") int load(struct gputap_memory *ctx) {
+			return add(0, 1) + add(1, ctx->width) + add(2, ctx->value); }
+		SEC("gpu/store") int store(struct gputap_memory *ctx) {
+			return add(3, 1) + add(4, ctx->width) + add(5, ctx->value); }
+		SEC("gpu/memory") int memory(struct gputap_memory *ctx) { return add(6, 1); }
+		SEC("gpu/branch") int branch(struct gputap_branch *ctx) { return add(7, 1); }
+		SEC("gpu/barrier") int barrier(struct gputap_barrier *ctx) { return add(8, 1); }
+		SEC("gpu/loop") int loop(struct gputap_context *ctx) { return add(9, 1); }
+		SEC("gpu/load.warp") int lanes(struct gputap_memory *ctx) {
+			return add(10, __builtin_popcount(ctx->mask)); }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c accesses.c -o accesses.o
+}
+
 # expect_counts PROGRAM COUNTS: the test program is right, and so are the counts of threads at the
 # start and the end, of blocks and of warps.
 expect_counts() {
@@ -21,6 +45,29 @@ expect_counts() {
 	expect_output 262144,262144,1024,8192
 	counted "$count" "$examples/vectoradd"
 	expect_output 262144,262144,1024,8192
+}
+
+@test "an object counts the same accesses in the CUDA example and in the OpenCL example" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example"
+	accesses
+	counted accesses.o "$examples/opencl/opencl-vectoradd"
+	[ "$printed" = '262144 sums are right' ]
+	local opencl=$output
+	counted accesses.o "$examples/vectoradd"
+	expect_output "$opencl"
+	# Loads, their bytes and the sum of what they load, the same of stores, both, branches, and the
+	# threads that programs of warps see; no barriers and loops.
+	expect_output 524288,2097152,631117417807872,262144,1048576,318472402484160,786432,262144,524288
+}
+
+@test "kernels count their accesses of local memory, barriers and passes of loops" {
+	need_file "$examples/opencl/opencl-reduce" "OpenCL example"
+	accesses
+	counted accesses.o "$examples/opencl/opencl-reduce"
+	[ "$printed" = 'the sum is right' ]
+	# 512 groups of 128: each loads 128 numbers, and 254 and 1 parts.
+	expect_output 196096,784384,2654100,131072,524288,2654100,327168,1048576,458752,458752,196096
 }
 
 @test "kernels with local memory and barriers, and several queues, are counted" {
@@ -103,12 +150,12 @@ expect_original() {
 }
 
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
-	object 'gpu/load' '*value = 1'
-	expect_original '^gputap: 1 sites of program rejected: programs run at the entry and exit of OpenCL kernels only$' "$kernels" plain
+	object 'gpu/store' '*value = bpf_instruction_cycles()'
+	expect_original '^gputap: 1 sites of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
 	object 'gpu/entry/*' '*value = bpf_clock64()'
 	expect_original '^gputap: 1 sites of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
-	object 'gpu/entry/*' '*value = ctx->arguments[0]'
-	expect_original '^gputap: 1 sites of program rejected: the arguments of OpenCL kernels are not available$' "$kernels" plain
+	object 'gpu/entry.warp/*' '*value = bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, 3)'
+	expect_original '^gputap: 1 sites of program rejected: the target spirv does not support warp_lane_value, which needs values of other lanes$' "$kernels" plain
 }
 
 @test "without a compiler a program is source only" {

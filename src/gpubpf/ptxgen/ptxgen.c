@@ -396,6 +396,17 @@ static int finish(const struct gt_translate_options *options,
 
 /* ---- for other targets ---- */
 
+/* Whether a job of the level warp lacks the mask of its group. */
+static bool lacks_mask(const struct gt_translate_job *job)
+{
+	if (!job->section || job->section->level != GT_LEVEL_WARP)
+		return false;
+	for (uint32_t i = 0; i < job->value_count; i++)
+		if (job->values[i].source == GT_SOURCE_MASK)
+			return false;
+	return true;
+}
+
 int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt_bpf_object *object,
 		     const struct gt_translate_job *job, struct gt_ptxgen_selection *selection,
 		     struct gt_diag *diag)
@@ -420,7 +431,7 @@ int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt
 	own.sm_suffix = 0;
 	own.version = 62;
 	own.symbols_global = false;
-	if (job->section && job->section->level == GT_LEVEL_WARP) {
+	if (lacks_mask(job)) {
 		if (job->value_count > GT_PTXGEN_SELECT_VALUES)
 			return gt_diag(diag, -E2BIG, "translate", NULL, "too many values");
 		for (uint32_t i = 0; i < job->value_count; i++)

@@ -13,7 +13,7 @@
 #define GT_PTXGEN_WARP_MASK "%warpmask"
 
 enum {
-	GT_PTXGEN_SELECT_VALUES = 8, /* of a job of the level warp */
+	GT_PTXGEN_SELECT_VALUES = 96, /* of a job of the level warp */
 };
 
 struct gt_ptxgen_selection {
@@ -23,8 +23,9 @@ struct gt_ptxgen_selection {
 };
 
 /*
- * Select the instructions of a job, of the form "kernel". Errors are those of translate. The
- * selection is to be cleared also where it fails.
+ * Select the instructions of a job. The group of one of the level warp is the mask among its
+ * values, or all lanes of the warp. Errors are those of translate. The selection is to be cleared
+ * also where it fails.
  */
 int gt_ptxgen_select(const struct gt_translate_options *options, const struct gt_bpf_object *object,
 		     const struct gt_translate_job *job, struct gt_ptxgen_selection *selection,

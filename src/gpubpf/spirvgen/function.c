@@ -85,6 +85,12 @@ void gt_spirvgen_return(struct gt_spirvgen *gen)
 	end_block(gen, NULL, 0);
 }
 
+void gt_spirvgen_return_value(struct gt_spirvgen *gen, uint32_t value)
+{
+	gt_spirv_emit(&gen->code, SpvOpReturnValue, value);
+	end_block(gen, NULL, 0);
+}
+
 uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label)
 {
 	uint32_t id = (uint32_t)(uintptr_t)gt_hash_get_u64(gen->labels, label.id);
@@ -210,6 +216,19 @@ uint32_t gt_spirvgen_convert(struct gt_spirvgen *gen, uint32_t id, unsigned from
 				gt_spirvgen_int(gen, to), id);
 }
 
+/* An operand that is text: a value of the site, a special register, or a number. */
+static uint32_t read_text(struct gt_spirvgen *gen, const char *text, unsigned bits)
+{
+	for (uint32_t i = 0; gen->site_values && i < gen->job->value_count; i++) {
+		const struct gt_site_value *value = &gen->job->values[i];
+
+		if (gen->site_values[i] && !strcmp(value->operand, text))
+			return gt_spirvgen_convert(gen, gen->site_values[i], value->bits, bits,
+						   false);
+	}
+	return gt_spirvgen_convert(gen, gt_spirvgen_special(gen, text), 32, bits, false);
+}
+
 uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value, unsigned bits)
 {
 	uint32_t id;
@@ -225,8 +244,7 @@ uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value,
 	case GT_PTXGEN_HEX:
 		return gt_spirvgen_constant(gen, bits, value.id);
 	case GT_PTXGEN_TEXT:
-		id = gt_spirvgen_special(gen, (const char *)(uintptr_t)value.id);
-		return gt_spirvgen_convert(gen, id, 32, bits, false);
+		return read_text(gen, (const char *)(uintptr_t)value.id, bits);
 	case GT_PTXGEN_SYMBOL:
 		return gt_spirvgen_constant(
 			gen, bits,

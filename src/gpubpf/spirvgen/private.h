@@ -14,11 +14,12 @@
  *
  * Divisions never have a divisor of 0 or -1, for which a CPU would trap. Shifts are clamped as in
  * PTX. A lane is a work-item's number in its work-group modulo 32; no instruction exchanges values
- * between lanes.
+ * between lanes. In the body of a kernel, each lane is a group.
  */
 #pragma once
 
 #include "gpubpf/ptxgen/select.h"
+#include "gpubpf/spirvgen/program.h"
 #include "gpubpf/translate.h"
 #include "spirv/builder.h"
 
@@ -58,7 +59,11 @@ struct gt_spirvgen {
 	bool is_open;                                   /* the last block has no terminator yet */
 	uint32_t memory, memory_size, results, context; /* parameters; context may be 0 */
 	uint32_t local; /* pointer to the first byte of the array; 0: there is none */
-	int error;      /* the first one */
+	/* By value of the job: the id of one that is not known here; 0, or no array: a number. */
+	const uint32_t *site_values;
+	/* The function of a program in a kernel (program.h). */
+	bool is_called, in_body;
+	int error; /* the first one */
 	struct gt_diag *diag;
 };
 
@@ -101,6 +106,8 @@ void gt_spirvgen_branch(struct gt_spirvgen *gen, uint32_t label);
 void gt_spirvgen_branch_if(struct gt_spirvgen *gen, uint32_t condition, uint32_t holds,
 			   uint32_t else_label);
 void gt_spirvgen_return(struct gt_spirvgen *gen);
+/* The same with a value: the function of a program that ends work-items. */
+void gt_spirvgen_return_value(struct gt_spirvgen *gen, uint32_t value);
 /* The id of a label of the list. */
 uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label);
 

@@ -367,10 +367,19 @@ static void lower_fence(struct gt_spirvgen *gen, const struct operation *operati
 
 /* ---- control ---- */
 
-static void lower_exit(struct gt_spirvgen *gen, const struct operation *operation,
-		       struct gt_spirvgen_type type)
+/* The kernel returns where the function of a program says so: what ends that ends no work-item. */
+static void lower_end_of_item(struct gt_spirvgen *gen, const struct operation *operation,
+			      struct gt_spirvgen_type type)
 {
-	gt_spirvgen_return(gen);
+	if (!gen->is_called) {
+		gt_spirvgen_return(gen);
+		return;
+	}
+	if (gen->in_body)
+		gt_spirvgen_fail(gen, -EOPNOTSUPP,
+				 "programs end work-items at the entry and exit of OpenCL kernels "
+				 "only (bpf_exit)");
+	gt_spirvgen_return_value(gen, gt_spirv_bool(gen->builder, true));
 }
 
 /* Declarations of registers, and hints. */
@@ -395,13 +404,48 @@ static void lower_unavailable(struct gt_spirvgen *gen, const struct operation *o
 				 operation->needs);
 }
 
+/* ---- values of other lanes ---- */
+
+/*
+ * In the body of a kernel, work-items do not execute an instruction together: each is a group of
+ * one lane, which exchanges values with itself alone. The lanes of the group of a warp at the entry
+ * and exit are several, whose values are not known.
+ */
+
+/* The only lane of the group, where a predicate holds or a value is the same as its own. */
+static void lower_lanes(struct gt_spirvgen *gen, const struct operation *operation,
+			struct gt_spirvgen_type type)
+{
+	uint32_t lane, none = gt_spirvgen_constant(gen, 32, 0);
+
+	if (!gen->in_body) {
+		lower_unavailable(gen, operation, type);
+		return;
+	}
+	lane = gt_spirvgen_special(gen, "%lanemask_eq");
+	if (operation->opcode)
+		lane = emit_select(gen, 32, gt_spirvgen_read_predicate(gen, operand(gen, 1)), lane,
+				   none);
+	gt_spirvgen_write(gen, operand(gen, 0), lane, 32, false);
+}
+
+/* The value of a lane of the group, or the sum of all: this one's. */
+static void lower_exchange(struct gt_spirvgen *gen, const struct operation *operation,
+			   struct gt_spirvgen_type type)
+{
+	if (gen->in_body)
+		write_result(gen, read_operand(gen, 1, type), type);
+	else
+		lower_unavailable(gen, operation, type);
+}
+
 /* ---- the table, sorted by name ---- */
 
-#define SUB_GROUPS .lower = lower_unavailable, .needs = "values of other lanes"
+#define OTHER_LANES .needs = "values of other lanes"
 
 static const struct operation operations[] = {
 	{".reg ", lower_nothing},
-	{"activemask", SUB_GROUPS},
+	{"activemask", lower_lanes, false, OTHER_LANES},
 	{"add", lower_binary, SpvOpIAdd},
 	{"and", lower_logic, SpvOpBitwiseAnd},
 	{"atom.add", lower_atomic, SpvOpAtomicIAdd},
@@ -418,7 +462,7 @@ static const struct operation operations[] = {
 	{"cvta.local", lower_move},
 	{"cvta.to.global", lower_move},
 	{"div", lower_division, SpvOpUDiv, SpvOpSDiv},
-	{"exit", lower_exit},
+	{"exit", lower_end_of_item},
 	{"fence.acq_rel.gl", lower_fence, false},
 	{"fence.acq_rel.gpu", lower_fence, false},
 	{"fence.acq_rel.sys", lower_fence, true},
@@ -426,7 +470,7 @@ static const struct operation operations[] = {
 	{"ld", lower_load},
 	{"mad.lo", lower_product_sum},
 	{"mad.wide", lower_wide_sum},
-	{"match.any.sync", SUB_GROUPS},
+	{"match.any.sync", lower_lanes, false, OTHER_LANES},
 	{"max", lower_minimum, SpvOpUGreaterThan, SpvOpSGreaterThan},
 	{"membar.gl", lower_fence, false},
 	{"membar.sys", lower_fence, true},
@@ -446,7 +490,7 @@ static const struct operation operations[] = {
 	{"red.and", lower_atomic, SpvOpAtomicAnd},
 	{"red.or", lower_atomic, SpvOpAtomicOr},
 	{"red.xor", lower_atomic, SpvOpAtomicXor},
-	{"redux.sync.add", SUB_GROUPS},
+	{"redux.sync.add", lower_exchange, OTHER_LANES},
 	{"rem", lower_division, SpvOpUMod, SpvOpSRem},
 	{"selp", lower_selection},
 	{"setp.eq", lower_comparison, SpvOpIEqual},
@@ -455,12 +499,12 @@ static const struct operation operations[] = {
 	{"setp.le", lower_comparison, SpvOpULessThanEqual, SpvOpSLessThanEqual},
 	{"setp.lt", lower_comparison, SpvOpULessThan, SpvOpSLessThan},
 	{"setp.ne", lower_comparison, SpvOpINotEqual},
-	{"shfl.sync.idx", SUB_GROUPS},
+	{"shfl.sync.idx", lower_exchange, OTHER_LANES},
 	{"shl", lower_shift, SpvOpShiftLeftLogical},
 	{"shr", lower_shift, SpvOpShiftRightLogical, SpvOpShiftRightArithmetic},
 	{"st", lower_store},
 	{"sub", lower_binary, SpvOpISub},
-	{"vote.sync.ballot", SUB_GROUPS},
+	{"vote.sync.ballot", lower_lanes, true, OTHER_LANES},
 	{"xor", lower_logic, SpvOpBitwiseXor},
 };
 

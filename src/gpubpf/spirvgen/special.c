@@ -96,6 +96,12 @@ static uint32_t emit_lanes_below(struct gt_spirvgen *gen)
 	return emit_low_bits(gen, emit_lane(gen));
 }
 
+static uint32_t emit_lane_bit(struct gt_spirvgen *gen)
+{
+	return gt_spirvgen_binary(gen, SpvOpShiftLeftLogical, 32, gt_spirvgen_constant(gen, 32, 1),
+				  emit_lane(gen));
+}
+
 /* The built-in values that are special registers, one for each component. */
 static const struct {
 	const char *name; /* without the component */
@@ -114,6 +120,7 @@ static const struct {
 	const char *missing;
 } others[] = {
 	{"%laneid", emit_lane, NULL},
+	{"%lanemask_eq", emit_lane_bit, NULL},
 	{"%lanemask_lt", emit_lanes_below, NULL},
 	{GT_PTXGEN_WARP_MASK, emit_warp_mask, NULL},
 	{"%smid", NULL, "the number of the multiprocessor"},

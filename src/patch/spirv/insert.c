@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls of programs at their sites. A site adds instructions to its block, and no blocks: those
+ * that make the values of the context, and a call for each program.
+ */
+#include <errno.h>
+#include <spirv/unified1/spirv.h>
+#include <string.h>
+
+#include "patch/spirv/private.h"
+
+#define SOURCE(name) (UINT64_C(1) << GT_SOURCE_##name)
+
+/* ---- translation ---- */
+
+/* The programs of all sites, translated or not. */
+static uint64_t programs_with_places(const struct gt_spirv_patcher *patcher)
+{
+	uint64_t programs = 0;
+
+	gt_vec_each (place, &patcher->places)
+		programs |= patcher->result->sites.items[place->site].programs;
+	return programs;
+}
+
+static void prepare_job(const struct gt_spirv_patcher *patcher, uint32_t number)
+{
+	const struct gt_patch_program *program = &patcher->options->programs[number];
+	struct gt_spirv_patch_program *prepared = &patcher->programs[number];
+	uint32_t count;
+
+	prepared->uses = gt_patch_find_uses(program->program, program->facts, &program->section);
+	gt_patch_list_values("", prepared->uses, &prepared->values);
+	count = prepared->values.count;
+	for (uint32_t i = 0; i < count; i++)
+		prepared->items[i] = prepared->values.items[i];
+	/* At the ends of kernels, the group is all lanes of the warp. */
+	if (program->section.level == GT_LEVEL_WARP &&
+	    gt_spirv_end_of(&program->section) == GT_SPIRV_NOWHERE)
+		prepared->items[count++] = (struct gt_site_value){
+			.source = GT_SOURCE_MASK, .bits = 32, .operand = "%lanemask_eq"};
+	prepared->job = (struct gt_translate_job){
+		.program = program->program,
+		.facts = program->facts,
+		.section = &program->section,
+		.values = prepared->items,
+		.value_count = count,
+	};
+}
+
+static int translate_program(struct gt_spirv_patcher *patcher, uint32_t number,
+			     struct gt_diag *diag)
+{
+	const struct gt_patch_options *options = patcher->options;
+	struct gt_spirv_patch_program *prepared = &patcher->programs[number];
+	struct gt_spirv_program program = {
+		.object = options->object,
+		.job = &prepared->job,
+		.options = &patcher->translate,
+		.switch_address =
+			options->switchable ? options->switches + number * sizeof(uint32_t) : 0,
+	};
+
+	prepare_job(patcher, number);
+	if (prepared->uses.sources & SOURCE(CYCLES))
+		return gt_diag(diag, -EOPNOTSUPP, "translate", NULL,
+			       "the target spirv does not have a clock of the device");
+	prepared->ends_items = gt_spirv_ends_items(&program);
+	return gt_spirv_add_program(&patcher->builder, &program, &prepared->function,
+				    &patcher->inputs, diag);
+}
+
+/* Reject a program everywhere; its sites are counted later. */
+static int reject_program(struct gt_spirv_patcher *patcher, uint32_t program, const char *reason)
+{
+	struct gt_patch_rejection rejection = {.program = program};
+
+	snprintf(rejection.reason, sizeof(rejection.reason), "%.*s",
+		 (int)sizeof(rejection.reason) - 1, reason);
+	patcher->rejected |= GT_SPIRV_PROGRAM(program);
+	return gt_vec_push(&patcher->result->rejections, rejection);
+}
+
+int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
+{
+	uint64_t programs = programs_with_places(patcher);
+	int error = 0;
+
+	for (; programs && !error; programs &= programs - 1) {
+		uint32_t number = (uint32_t)__builtin_ctzll(programs);
+		struct gt_diag diag = {0};
+
+		if (!patcher->options->programs[number].program)
+			continue;
+		error = translate_program(patcher, number, &diag);
+		if (error && error != -ENOMEM)
+			error = reject_program(patcher, number, diag.text);
+	}
+	return error;
+}
+
+/* ---- calls ---- */
+
+/* The condition on which a program at the end of a loop's pass runs. */
+static uint32_t put_condition(const struct gt_spirv_value_site *at, size_t instruction)
+{
+	struct gt_spirv_builder *builder = &at->patcher->builder;
+	uint32_t condition, id;
+	bool is_inverse;
+
+	gt_spirv_leads_back(at->patcher, instruction, &condition, &is_inverse);
+	if (!condition)
+		return gt_spirv_bool(builder, true);
+	if (!is_inverse)
+		return condition;
+	id = gt_spirv_id(builder);
+	gt_spirv_emit(at->words, SpvOpLogicalNot, gt_spirv_type_bool(builder), id, condition);
+	return id;
+}
+
+/* Return where the function of a program says so. */
+static void put_return(const struct gt_spirv_value_site *at, uint32_t condition)
+{
+	struct gt_spirv_builder *builder = &at->patcher->builder;
+	uint32_t ends = gt_spirv_id(builder), goes_on = gt_spirv_id(builder);
+
+	gt_spirv_emit(at->words, SpvOpBranchConditional, condition, ends, goes_on);
+	gt_spirv_emit(at->words, SpvOpLabel, ends);
+	gt_spirv_add(at->words, SpvOpReturn, NULL, 0);
+	gt_spirv_emit(at->words, SpvOpLabel, goes_on);
+}
+
+static void put_call(struct gt_spirv_value_site *at, const struct gt_spirv_place *place,
+		     uint32_t number)
+{
+	const struct gt_spirv_patch_program *program = &at->patcher->programs[number];
+	struct gt_spirv_builder *builder = &at->patcher->builder;
+	uint32_t words[GT_PATCH_MAX_VALUES + 4], count = 3;
+
+	if (gt_spirv_has_condition(program->job.section))
+		words[count++] = put_condition(at, place->instruction);
+	for (uint32_t i = 0; i < program->values.count; i++)
+		words[count++] = gt_spirv_put_source(at, &program->items[i]);
+	words[0] = program->ends_items ? gt_spirv_type_bool(builder) : gt_spirv_type_void(builder);
+	words[1] = gt_spirv_id(builder);
+	words[2] = program->function;
+	gt_spirv_add(at->words, SpvOpFunctionCall, words, count);
+	if (program->ends_items)
+		put_return(at, words[1]);
+}
+
+static void put_site(struct gt_spirv_patcher *patcher,
+		     const struct gt_spirv_patch_function *function,
+		     const struct gt_spirv_place *place, struct gt_spirv_words *words)
+{
+	struct gt_spirv_value_site at = {
+		.patcher = patcher,
+		.words = words,
+		.function = function,
+		.site = &patcher->result->sites.items[place->site],
+	};
+
+	if (place->instruction != GT_SPIRV_NO_INSTRUCTION) {
+		at.instruction = &patcher->module->instructions.items[place->instruction];
+		at.has_access = !gt_spirv_read_access(patcher->module, at.instruction, &at.access);
+	}
+	for (uint64_t rest = at.site->programs; rest; rest &= rest - 1) {
+		uint32_t number = (uint32_t)__builtin_ctzll(rest);
+
+		if (patcher->programs[number].function)
+			put_call(&at, place, number);
+	}
+}
+
+/* ---- the functions of the module ---- */
+
+/*
+ * A function that calls programs, directly or by others, becomes part of the kernels that call it:
+ * PoCL supports built-in values in kernels alone. A kernel's own code does not: PoCL makes local
+ * memory private to work-groups where a kernel itself refers to it.
+ */
+static void add_head(const struct gt_spirv_patcher *patcher,
+		     const struct gt_spirv_patch_function *function,
+		     const struct gt_spirv_instruction *head, struct gt_spirv_words *words)
+{
+	uint32_t control = head->words[3];
+
+	if (patcher->translate.for_spir && function->matched && !function->kernel) {
+		control &= ~(uint32_t)SpvFunctionControlDontInlineMask;
+		control |= SpvFunctionControlInlineMask;
+	}
+	gt_spirv_emit(words, SpvOpFunction, head->words[1], head->words[2], control,
+		      head->words[4]);
+}
+
+static void copy_instruction(const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
+{
+	gt_spirv_add(words, one->opcode, one->words + 1, one->count - 1u);
+}
+
+/* A function that is written again. */
+struct written_function {
+	const struct gt_spirv_patch_function *function;
+	const struct gt_spirv_place *place;       /* the next one */
+	size_t places;                            /* from it on */
+	const struct gt_spirv_instruction *label; /* of the first block; NULL: it was written */
+	bool has_entry;
+};
+
+/*
+ * The programs of the entry are in a block of their own, with the variables. So the first block
+ * keeps its label, which others may refer to, though a program ends the block before.
+ */
+static void add_label(struct gt_spirv_patcher *patcher, struct written_function *written,
+		      const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
+{
+	if (written->has_entry && !written->label) {
+		written->label = one;
+		gt_spirv_emit(words, SpvOpLabel, gt_spirv_id(&patcher->builder));
+		return;
+	}
+	copy_instruction(one, words);
+}
+
+static void add_places(struct gt_spirv_patcher *patcher, struct written_function *written,
+		       size_t position, struct gt_spirv_words *words)
+{
+	for (; written->places && written->place->position == position;
+	     written->place++, written->places--) {
+		put_site(patcher, written->function, written->place, words);
+		if (!written->place->is_entry)
+			continue;
+		gt_spirv_emit(words, SpvOpBranch, written->label->words[1]);
+		copy_instruction(written->label, words);
+	}
+}
+
+static void add_function(struct gt_spirv_patcher *patcher, size_t number,
+			 struct gt_spirv_words *words)
+{
+	const struct gt_spirv_module *module = patcher->module;
+	const struct gt_spirv_function *code = &module->functions.items[number];
+	struct written_function written = {.function = &patcher->functions[number]};
+
+	written.places = written.function->place_count;
+	if (written.places)
+		written.place = patcher->places.items + written.function->first_place;
+	written.has_entry = written.places && written.place->is_entry;
+	for (size_t i = code->begin; i < code->end; i++) {
+		const struct gt_spirv_instruction *one = &module->instructions.items[i];
+
+		add_places(patcher, &written, i, words);
+		if (i == code->begin)
+			add_head(patcher, written.function, one, words);
+		else if (one->opcode == SpvOpLabel)
+			add_label(patcher, &written, one, words);
+		else
+			copy_instruction(one, words);
+	}
+}
+
+static void write_functions(struct gt_spirv_patcher *patcher, struct gt_spirv_words *words)
+{
+	const struct gt_spirv_module *module = patcher->module;
+	size_t at = module->sections[GT_SPIRV_FUNCTIONS];
+
+	for (size_t i = 0; i < module->functions.count; i++) {
+		/* Lines between functions. */
+		for (; at < module->functions.items[i].begin; at++)
+			copy_instruction(&module->instructions.items[at], words);
+		add_function(patcher, i, words);
+		at = module->functions.items[i].end;
+	}
+}
+
+/* The entry points of a kernel that calls programs have their input variables. */
+static void write_entry_point(struct gt_spirv_patcher *patcher,
+			      const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
+{
+	size_t fixed = 3 + strlen((const char *)(one->words + 3)) / 4 + 1;
+	uint32_t inputs[256], count = 0;
+
+	gt_vec_each (input, &patcher->inputs.ids) {
+		bool is_known = count == gt_countof(inputs);
+
+		for (size_t i = fixed; i < one->count; i++)
+			is_known |= one->words[i] == *input;
+		if (!is_known)
+			inputs[count++] = *input;
+	}
+	if (one->count + count > UINT16_MAX)
+		count = 0;
+	gt_spirv_add_more(words, one->opcode, one->words + 1, one->count - 1u, inputs, count);
+}
+
+static void write_entry_points(struct gt_spirv_patcher *patcher)
+{
+	const struct gt_spirv_module *module = patcher->module;
+	struct gt_spirv_words words = {0};
+
+	gt_vec_each (entry, &module->entries) {
+		const struct gt_spirv_instruction *one =
+			&module->instructions.items[entry->instruction];
+
+		if (patcher->kernels[entry - module->entries.items].matched)
+			write_entry_point(patcher, one, &words);
+		else
+			copy_instruction(one, &words);
+	}
+	gt_spirv_words_clear(&patcher->builder.sections[GT_SPIRV_ENTRY_POINTS]);
+	patcher->builder.sections[GT_SPIRV_ENTRY_POINTS] = words;
+}
+
+void gt_spirv_insert_calls(struct gt_spirv_patcher *patcher)
+{
+	struct gt_spirv_words *section = &patcher->builder.sections[GT_SPIRV_FUNCTIONS];
+	struct gt_spirv_words words = {0};
+
+	write_functions(patcher, &words);
+	gt_spirv_append(&words, section, 0, SIZE_MAX);
+	gt_spirv_words_clear(section);
+	*section = words;
+	write_entry_points(patcher);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The parts of the patcher of SPIR-V: functions, sites, insertion. */
+#pragma once
+
+#include "gpubpf/spirvgen/program.h"
+#include "patch/private.h"
+#include "patch/spirv.h"
+#include "patch/spirv/access.h"
+#include "spirv/builder.h"
+
+#define GT_SPIRV_PROGRAM(n) (UINT64_C(1) << (n))
+
+/* What is known of a function of the module. */
+struct gt_spirv_patch_function {
+	const char *name; /* OpName, or "" */
+	/* The kernel whose code it is: an entry point, or what LLVM's entry point calls; or NULL.
+	 */
+	const struct gt_spirv_entry *kernel;
+	uint64_t matched; /* programs that match a kernel which calls it */
+	uint64_t foreign; /* those that do not match one of the kernels which call it */
+	uint32_t callers; /* kernels that call it, or whose code it is */
+	uint32_t caller;  /* the last one: its index among the entry points */
+	size_t first_place, place_count;
+};
+
+/* What is known of an entry point. */
+struct gt_spirv_patch_kernel {
+	uint64_t matched; /* all programs that match it */
+	uint32_t number;  /* the context's `kernel` */
+	uint32_t body;    /* 1 + index of another function that has its code; 0: there is none */
+};
+
+/* Where calls for a site are inserted: an exit has several places. */
+struct gt_spirv_place {
+	size_t instruction; /* that the site is at; GT_SPIRV_NO_INSTRUCTION: an end of a kernel */
+	size_t position;    /* code is inserted before this instruction */
+	uint32_t site;      /* index into the result's sites */
+	bool is_entry;
+};
+#define GT_SPIRV_NO_INSTRUCTION SIZE_MAX
+
+/* A program, translated once for the module. */
+struct gt_spirv_patch_program {
+	struct gt_patch_uses uses;
+	struct gt_patch_values values;
+	/* The values, and the mask of the group. */
+	struct gt_site_value items[GT_PATCH_MAX_VALUES + 1];
+	struct gt_translate_job job;
+	uint32_t function; /* id; 0: not translated */
+	bool ends_items;   /* its function has a result: gt_spirv_ends_items */
+};
+
+struct gt_spirv_patcher {
+	const struct gt_spirv_module *module;
+	const struct gt_patch_options *options;
+	struct gt_patch_result *result;
+	struct gt_spirv_builder builder;
+	struct gt_translate_options translate;
+	struct gt_spirv_patch_kernel *kernels;     /* by entry point */
+	uint64_t rejected;                         /* programs that cannot be translated */
+	uint8_t *registers;                        /* access.h; NULL: no program runs in bodies */
+	struct gt_spirv_patch_function *functions; /* as those of the module */
+	GT_VEC(struct gt_spirv_place) places;      /* those of a function follow each other */
+	struct gt_spirv_patch_program *programs;   /* one per program */
+	struct gt_spirv_inputs inputs;             /* that functions of programs use */
+	struct gt_diag *diag;
+};
+
+/*
+ * functions.c: fill in patcher->functions, by the programs that match each entry point. 0; -E2BIG:
+ * the functions of the module call each other too often; -ENOMEM.
+ */
+int gt_spirv_find_functions(struct gt_spirv_patcher *patcher);
+
+/* sites.c: add the sites of a function to the result, and its places. 0 or -Exxx. */
+int gt_spirv_find_sites(struct gt_spirv_patcher *patcher, struct gt_spirv_patch_function *function);
+/* Where a branch leads back: *ret_condition, or if *ret_is_inverse where that does not hold; 0:
+ * always. False: it does not. */
+bool gt_spirv_leads_back(const struct gt_spirv_patcher *patcher, size_t instruction,
+			 uint32_t *ret_condition, bool *ret_is_inverse);
+
+/* insert.c: translate the programs that have sites. Those that cannot be are rejected. 0 or
+ * -ENOMEM.
+ */
+int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher);
+/* Write the functions and entry points of the module again, with calls at the sites. */
+void gt_spirv_insert_calls(struct gt_spirv_patcher *patcher);
+
+/* values.c: the ids of the values of a context at a site, for which code is added to `words`. */
+struct gt_spirv_value_site {
+	struct gt_spirv_patcher *patcher;
+	struct gt_spirv_words *words;
+	const struct gt_spirv_patch_function *function;
+	const struct gt_patch_site *site;
+	const struct gt_spirv_instruction *instruction; /* NULL: an end of the kernel */
+	struct gt_spirv_access access;
+	bool has_access;
+	uint32_t known[GT_SOURCE_NONE]; /* by source: ids of values; 0: not written yet */
+};
+uint32_t gt_spirv_put_source(struct gt_spirv_value_site *at, const struct gt_site_value *value);

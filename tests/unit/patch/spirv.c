@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Programs in the bodies of OpenCL kernels: where they run, how often, and what they see. The
+ * kernels run on an OpenCL device (PoCL), from SPIR-V that clang and llvm-spirv write.
+ */
+#include <unistd.h>
+
+#include "amount.h"
+#include "base/file.h"
+#include "opencl/opencl.h"
+#include "patch/spirv.h"
+#include "patch_probes.h"
+
+enum {
+	ITEMS = 64,
+	GROUP = 32,
+};
+
+static const char source[] =
+	"int twice(int x, __global int *log) { *log = 77; return x * 2; }\n"
+	"__kernel void work(__global int *in, __global int *out, ulong scale) {\n"
+	"	__local int part[32];\n"
+	"	int i = get_local_id(0), id = get_global_id(0), sum = 0;\n"
+	"	part[i] = in[id];\n"
+	"	barrier(CLK_LOCAL_MEM_FENCE);\n"
+	"	for (int k = 0; k < 4; k++)\n"
+	"		sum += part[(i + k) & 31];\n"
+	"	if (i & 1)\n"
+	"		atomic_add(&out[64], 3);\n"
+	"	vstore2((int2)(sum, 5), id, out + 72);\n"
+	"	out[id] = twice(sum, out + 65) * (int)scale;\n"
+	"}\n"
+	"__kernel void other(__global int *in, __global int *out, ulong scale) {\n"
+	"	out[get_global_id(0)] = twice(in[0], out + 65);\n"
+	"}\n";
+
+/* A module with programs, and what it counted. */
+struct patched_program {
+	struct patched_module probes;
+	struct gt_patch_image image;
+	uint64_t *memory;
+	bool switchable;
+	uint32_t switches[MAX_PROBES];
+};
+
+static void program_clear(struct patched_program *patched)
+{
+	gt_patch_image_clear(&patched->image);
+	patched_clear(&patched->probes);
+	free(patched->memory);
+}
+#define auto_program __attribute__((cleanup(program_clear))) struct patched_program
+
+/* False: the compilers are missing. */
+static bool compile_kernels(const char *text, struct gt_strbuf *ret_module)
+{
+	const struct gt_cl_source code = {
+		.language = GT_CL_SOURCE, .bytes = text, .size = strlen(text), .options = ""};
+	const struct gt_cl_compilation compilation = {
+		.sources = &code, .count = 1, .directory = -1};
+	gt_auto_strbuf log = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+	int error = gt_cl_compile(&compilation, ret_module, &log, &diag);
+
+	if (error && error != -ENOENT)
+		TAP_FAIL("%s: %s", diag.text, gt_strbuf_string(&log));
+	return !error;
+}
+
+/* The module is valid, by the validator of the SPIR-V tools, if they are installed. */
+static void check_validity(const struct gt_strbuf *module)
+{
+	gt_auto_strbuf command = GT_STRBUF_INIT;
+	char path[] = "/tmp/gputap-XXXXXX";
+	int file = mkstemp(path);
+
+	CHECK(file >= 0 && !gt_write_all(file, module->data, module->length));
+	close(file);
+	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", path);
+	if (!system("command -v spirv-val >/dev/null"))
+		CHECK(!system(gt_strbuf_string(&command)));
+	unlink(path);
+}
+
+/* Insert the programs of patched->probes. */
+static void patch_program(struct patched_program *patched, const struct gt_strbuf *module)
+{
+	static uint64_t words[1][2] = {{0, 1}};
+	static const struct gt_symbol_values symbols = {.maps = (const uint64_t(*)[2])words};
+	const struct gt_patch_options options = {
+		.object = &object,
+		.programs = patched->probes.programs,
+		.program_count = patched->probes.count,
+		.symbols = &symbols,
+		.switchable = patched->switchable,
+		.switches = (uintptr_t)patched->switches,
+		.first_site = 10,
+		.first_kernel = 3,
+	};
+	struct gt_diag diag = {0};
+
+	patched->memory = calloc(1, gt_bpf_map_bytes(&maps[0], 1));
+	gt_bpf_map_initialise(&maps[0], 1, patched->memory);
+	words[0][0] = (uintptr_t)patched->memory;
+	if (gt_patch_spirv(module->data, module->length, true, &options, &patched->image, &diag))
+		TAP_FAIL("%s: %s", diag.place, diag.text);
+	CHECK_INT(patched->image.result.found,
+		  patched->image.result.patched + patched->image.result.rejected);
+	if (patched->image.fatbin.length)
+		check_validity(&patched->image.fatbin);
+}
+
+static uint64_t count_of(const struct patched_program *patched, unsigned slot)
+{
+	return patched->memory[slot * gt_bpf_map_stride(8) / sizeof(uint64_t)];
+}
+
+static struct gt_cl *cl;
+
+static struct gt_cl_device *open_device(void)
+{
+	struct gt_cl_device *device = NULL;
+
+	if (IS_SANITIZED)
+		return NULL;
+	setenv("POCL_KERNEL_CACHE", "0", 1);
+	if ((!cl && gt_cl_open(&cl, NULL)) || gt_cl_device_open(cl, 0, &device, NULL))
+		return NULL;
+	return device;
+}
+
+/*
+ * Run a kernel of a module on numbers; then again, with the same results: work-groups that run at
+ * the same time do not share their local memory.
+ */
+static void run_kernel(struct gt_cl_device *device, const struct gt_strbuf *module,
+		       const char *kernel, int32_t out[ITEMS * 4])
+{
+	static const uint32_t groups[3] = {ITEMS / GROUP, 1, 1}, group[3] = {GROUP, 1, 1};
+	gt_auto(cl_program) struct gt_cl_program *program = NULL;
+	gt_auto_strbuf log = GT_STRBUF_INIT;
+	int32_t in[ITEMS];
+	uint64_t scale = 9;
+	struct gt_cl_argument arguments[] = {{in, sizeof(in), true},
+					     {out, ITEMS * 4 * sizeof(*out), true},
+					     {&scale, sizeof(scale), false}};
+	struct gt_diag diag = {0};
+
+	for (int i = 0; i < ITEMS; i++)
+		in[i] = i;
+	memset(out, 0, ITEMS * 4 * sizeof(*out));
+	if (gt_cl_program_load(device, module->data, module->length, &program, &log, &diag) ||
+	    gt_cl_launch(program, kernel, groups, group, arguments, 3, &diag) ||
+	    gt_cl_wait(program, 0, &diag))
+		TAP_FAIL("%s: %s %s", diag.place, diag.text, gt_strbuf_string(&log));
+}
+
+/* Patch and run both kernels: their results are those of the original. False: skip. */
+static bool run_patched(struct patched_program *patched)
+{
+	gt_auto(cl_device) struct gt_cl_device *device = open_device();
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	int32_t plain[2][ITEMS * 4], found[ITEMS * 4];
+
+	if (!device || !compile_kernels(source, &module))
+		return false;
+	patch_program(patched, &module);
+	run_kernel(device, &module, "work", plain[0]);
+	run_kernel(device, &module, "other", plain[1]);
+	CHECK_INT(plain[0][64], 3 * ITEMS / 2);
+	run_kernel(device, &patched->image.fatbin, "work", found);
+	CHECK(!memcmp(found, plain[0], sizeof(found)));
+	run_kernel(device, &patched->image.fatbin, "other", found);
+	CHECK(!memcmp(found, plain[1], sizeof(found)));
+	return true;
+}
+#define NO_DEVICE "there is no OpenCL device, or no clang and llvm-spirv of one version"
+
+TEST("programs run at loads, stores, atomic operations, barriers and branches of kernels")
+{
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/load", NULL);
+	add_probe(&patched.probes, "gpu/load_begin", NULL);
+	add_probe(&patched.probes, "gpu/store", NULL);
+	add_probe(&patched.probes, "gpu/memory", NULL);
+	add_probe(&patched.probes, "gpu/atomic", NULL);
+	add_probe(&patched.probes, "gpu/barrier", NULL);
+	add_probe(&patched.probes, "gpu/barrier_end", NULL);
+	add_probe(&patched.probes, "gpu/branch", NULL);
+	add_probe(&patched.probes, "gpu/loop", NULL);
+	add_probe(&patched.probes, "gpu/load/other", NULL);
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	/* In `work`: in[id] and four of part; in `other`: in[0]. */
+	CHECK_INT(count_of(&patched, 0), ITEMS * 5 + ITEMS);
+	CHECK_INT(count_of(&patched, 1), ITEMS * 6);
+	/* part[i], two elements by vstore2, out[id], *log; in `other`: out[…], *log. */
+	CHECK_INT(count_of(&patched, 2), ITEMS * 4 + ITEMS * 2);
+	CHECK_INT(count_of(&patched, 3), ITEMS * 12);
+	CHECK_INT(count_of(&patched, 4), ITEMS / 2);
+	CHECK_INT(count_of(&patched, 5), ITEMS);
+	CHECK_INT(count_of(&patched, 6), ITEMS);
+	/* The loop's condition, five times, and that of the atomic operation. */
+	CHECK_INT(count_of(&patched, 7), ITEMS * 6);
+	CHECK_INT(count_of(&patched, 8), ITEMS * 4);
+	CHECK_INT(count_of(&patched, 9), ITEMS);
+	CHECK_INT(patched.image.result.rejected, 0);
+}
+
+TEST("a program at an access sees its address, its value, its width and its space")
+{
+	auto_program patched = {0};
+
+	/* Addresses are those of elements: out[64] and out[65] are 4 bytes apart. */
+	add_probe(&patched.probes, "gpu/load/work",
+		  "mov r6, 0\nldxw r2, [r1+504]\njne r2, 1, +1\nldxdw r6, [r1+480]");
+	add_probe(&patched.probes, "gpu/load/work",
+		  "mov r6, 0\nldxw r2, [r1+504]\njne r2, 2, +1\nldxdw r6, [r1+480]");
+	add_probe(&patched.probes, "gpu/store/work", "ldxw r6, [r1+500]");
+	add_probe(&patched.probes, "gpu/store/work",
+		  "mov r6, 0\nldxw r2, [r1+500]\njne r2, 8, +2\nldxdw r6, [r1+480]\nrsh r6, 32");
+	add_probe(&patched.probes, "gpu/atomic", "ldxdw r6, [r1+480]");
+	add_probe(&patched.probes, "gpu/store/work",
+		  "mov r6, 0\nldxw r2, [r1+500]\njne r2, 8, +6\nldxdw r6, [r1+472]\n"
+		  "ldxdw r3, [r1+216]\nsub r6, r3\nsub r6, 288\nrsh r6, 3\nadd r6, 1");
+	add_probe(&patched.probes, "gpu/atomic", "ldxw r6, [r1+508]");
+	add_probe(&patched.probes, "gpu/branch", "ldxw r6, [r1+472]");
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), ITEMS * (ITEMS - 1) / 2);
+	CHECK_INT(count_of(&patched, 1), 4 * ITEMS * (ITEMS - 1) / 2);
+	/* part[i], vstore2, out[id]; twice is called by another kernel, too. */
+	CHECK_INT(count_of(&patched, 2), ITEMS * (4 + 8 + 4));
+	CHECK_INT(count_of(&patched, 3), ITEMS * 5);
+	CHECK_INT(count_of(&patched, 4), ITEMS / 2 * 3);
+	CHECK_INT(count_of(&patched, 5), ITEMS * (ITEMS + 1) / 2);
+	CHECK_INT(count_of(&patched, 6), ITEMS / 2 * 3);
+	CHECK_INT(count_of(&patched, 7), ITEMS * 4 + ITEMS / 2);
+}
+
+TEST("a program in a function that other kernels call, too, is rejected with the reason")
+{
+	auto_program patched = {0};
+	const struct gt_patch_rejection *rejection;
+
+	add_probe(&patched.probes, "gpu/store/work", NULL);
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), ITEMS * 3);
+	CHECK_INT(patched.image.result.patched, 3);
+	CHECK_INT(patched.image.result.rejections.count, 1);
+	rejection = patched.image.result.rejections.items;
+	CHECK_STR(rejection->function, "twice");
+	CHECK_INT(rejection->sites, 1);
+	CHECK_STR(rejection->reason,
+		  "kernels that the program does not match call the function, too");
+}
+
+TEST("a program of a warp runs for each work-item, whose group is its own lane")
+{
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/load.warp/work", "ldxw r6, [r1+60]");
+	add_probe(&patched.probes, "gpu/branch.warp/work", "ldxw r6, [r1+476]");
+	/* bpf_warp_distinct of the address; bpf_warp_active_mask; bpf_warp_sum. */
+	add_probe(&patched.probes, "gpu/load.warp/work",
+		  "mov r1, 0\nmov r2, 0\ncall 540\nmov r6, r0");
+	add_probe(&patched.probes, "gpu/barrier", "call 520\nmov r6, r0");
+	add_probe(&patched.probes, "gpu/barrier", "mov r1, 7\ncall 523\nmov r6, r0");
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), UINT64_C(5) * 2 * UINT32_MAX);
+	CHECK_INT(count_of(&patched, 1), UINT64_C(4) * 2 * UINT32_MAX + UINT64_C(2) * 0xaaaaaaaa);
+	CHECK_INT(count_of(&patched, 2), ITEMS * 5);
+	CHECK_INT(count_of(&patched, 3), UINT64_C(2) * UINT32_MAX);
+	CHECK_INT(count_of(&patched, 4), ITEMS * 7);
+}
+
+TEST("programs see the arguments of kernels, their number and their sizes")
+{
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/entry/work", "ldxdw r6, [r1+224]");
+	add_probe(&patched.probes, "gpu/barrier", "ldxdw r6, [r1+224]");
+	add_probe(&patched.probes, "gpu/exit.warp/*", "ldxw r6, [r1+84]");
+	add_probe(&patched.probes, "gpu/atomic", "ldxw r6, [r1+76]");
+	add_probe(&patched.probes, "gpu/entry/work", "ldxw r6, [r1+92]");
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), ITEMS * 9);
+	CHECK_INT(count_of(&patched, 1), ITEMS * 9);
+	CHECK_INT(count_of(&patched, 2), 2 * (ITEMS / 32) * 8);
+	CHECK_INT(count_of(&patched, 3), ITEMS / 2 * 3);
+	CHECK_INT(count_of(&patched, 4), 0);
+}
+
+TEST("programs of the ends of kernels run for each work-item, warp and work-group")
+{
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/entry/work", NULL);
+	add_probe(&patched.probes, "gpu/exit/*", NULL);
+	add_probe(&patched.probes, "gpu/exit.block/*", NULL);
+	add_probe(&patched.probes, "gpu/entry.warp/*", NULL);
+	add_probe(&patched.probes, "gpu/block_begin", "ldxw r6, [r1+72]");
+	add_probe(&patched.probes, "gpu/finish.warp/*", "ldxw r6, [r1+464]");
+	add_probe(&patched.probes, "gpu/block_end", NULL);
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), ITEMS);
+	CHECK_INT(count_of(&patched, 1), ITEMS * 2);
+	CHECK_INT(count_of(&patched, 2), ITEMS / GROUP * 2);
+	CHECK_INT(count_of(&patched, 3), ITEMS / 32 * 2);
+	/* Kernels 3 and 4; sites 11 and 13. */
+	CHECK_INT(count_of(&patched, 4), ITEMS / GROUP * (3 + 4));
+	CHECK_INT(count_of(&patched, 5), ITEMS / 32 * (11 + 13));
+	CHECK_INT(count_of(&patched, 6), ITEMS / GROUP * 2);
+}
+
+TEST("programs run while their switch is on")
+{
+	auto_program patched = {.switchable = true, .switches = {1, 0, 0, 1}};
+
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	add_probe(&patched.probes, "gpu/exit/*", NULL);
+	add_probe(&patched.probes, "gpu/store", NULL);
+	add_probe(&patched.probes, "gpu/load", NULL);
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(count_of(&patched, 0), ITEMS * 2);
+	CHECK_INT(count_of(&patched, 1), 0);
+	CHECK_INT(count_of(&patched, 2), 0);
+	CHECK_INT(count_of(&patched, 3), ITEMS * 6);
+}
+
+static const char ending[] =
+	"__kernel void work(__global int *in, __global int *out, ulong scale) {\n"
+	"	int id = get_global_id(0);\n"
+	"	if (id < 16) { out[id] = 1; return; }\n"
+	"	for (int k = 0; k < 3; k++)\n"
+	"		out[id] += 2;\n"
+	"}\n";
+
+TEST("a program that ends a work-item at the entry ends it alone, and every return is an exit")
+{
+	gt_auto(cl_device) struct gt_cl_device *device = open_device();
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+	int32_t out[ITEMS * 4];
+
+	/* Those with an even number in their work-group; the next program does not run for them. */
+	add_probe(&patched.probes, "gpu/entry/*",
+		  "mov r6, 1\nldxw r2, [r1+0]\nand r2, 1\njne r2, 0, +1\ncall 507\nmov r6, 1");
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	add_probe(&patched.probes, "gpu/exit/*", NULL);
+	if (!device || !compile_kernels(ending, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	run_kernel(device, &patched.image.fatbin, "work", out);
+	for (int i = 0; i < ITEMS; i++)
+		CHECK_INT(out[i], i % 2 ? (i < 16 ? 1 : 6) : 0);
+	CHECK_INT(count_of(&patched, 0), ITEMS / 2);
+	CHECK_INT(count_of(&patched, 1), ITEMS / 2);
+	CHECK_INT(count_of(&patched, 2), ITEMS / 2);
+	CHECK_INT(patched.image.result.sites.count, 2);
+}
+
+static const char calling[] =
+	"__kernel void work(__global int *in, __global int *out, ulong scale) {\n"
+	"	out[get_global_id(0)] = 5;\n"
+	"}\n"
+	"__kernel void other(__global int *in, __global int *out, ulong scale) {\n"
+	"	work(in, out, scale);\n"
+	"}\n";
+
+TEST("the ends of a kernel that another kernel calls are rejected with the reason")
+{
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	if (!compile_kernels(calling, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	CHECK_INT(patched.image.result.patched, 1);
+	CHECK_INT(patched.image.result.rejected, 1);
+	CHECK_STR(patched.image.result.rejections.items[0].function, "work");
+	CHECK_STR(patched.image.result.rejections.items[0].reason,
+		  "another kernel calls the kernel as a function");
+}
+
+/* PoCL makes local memory private to work-groups where the kernel's own code refers to it. */
+TEST("the code of a kernel stays that of its entry point, and is not inlined into another function")
+{
+	enum { INLINE = 1 };
+	gt_auto(spirv_module) struct gt_spirv_module *again = NULL;
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	add_probe(&patched.probes, "gpu/exit/*", NULL);
+	add_probe(&patched.probes, "gpu/barrier", NULL);
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	CHECK(!gt_spirv_parse(patched.image.fatbin.data, patched.image.fatbin.length, &again,
+			      NULL));
+	for (size_t i = 0; i < again->entries.count; i++)
+		CHECK_INT(again->entries.items[i].function,
+			  patched.image.spirv->entries.items[i].function);
+	for (size_t i = 0; i < patched.image.spirv->functions.count; i++) {
+		uint32_t id = patched.image.spirv->functions.items[i].id;
+		const struct gt_spirv_instruction *head = gt_spirv_definition(again, id);
+
+		/* All but `twice`, which the kernels call. */
+		CHECK_INT(head->words[3] & INLINE, !i);
+	}
+}
+
+TEST("sites are numbered in the order of the code of each kernel, its entry and exit included")
+{
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+	const struct gt_patch_result *result = &patched.image.result;
+
+	add_probe(&patched.probes, "gpu/exit/*", NULL);
+	add_probe(&patched.probes, "gpu/barrier", NULL);
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	CHECK_INT(result->sites.count, 5);
+	CHECK_INT(result->kernels.count, 2);
+	CHECK_INT(result->kernels.items[1].number, 4);
+	for (uint32_t i = 0; i < 5; i++) {
+		static const uint64_t programs[] = {4, 2, 1, 4, 1};
+
+		CHECK_INT(result->sites.items[i].number, 10 + i);
+		CHECK_INT(result->sites.items[i].programs, programs[i]);
+		CHECK_STR(result->sites.items[i].function, i < 3 ? "work" : "other");
+	}
+}
+
+static const char unsuitable[] =
+	"__kernel void odd(__global int16 *wide, __global half *halves, int n, __local int *near) "
+	"{\n"
+	"	event_t event = async_work_group_copy(near, (__global int *)wide, 16, 0);\n"
+	"	wait_group_events(1, &event);\n"
+	"	vstore_half(vload_half(0, halves), 1, halves);\n"
+	"	wide[1] = wide[0];\n"
+	"	switch (n) { case 1: wide[0].x = 1; break; case 2: wide[0].y = 2; break; }\n"
+	"}\n";
+
+TEST("what cannot be a site is found and rejected with the reason")
+{
+	static const char *const reasons[] = {
+		"copies by a work-group (async_work_group_copy) are no sites",
+		"accesses that convert half numbers (vload_half …) are no sites",
+		"accesses of more than 32 bytes, or of an unknown size, are no sites",
+		"branches to one of several targets (OpSwitch) are no sites",
+	};
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+
+	add_probe(&patched.probes, "gpu/load", NULL);
+	add_probe(&patched.probes, "gpu/copy", NULL);
+	add_probe(&patched.probes, "gpu/branch", NULL);
+	if (!compile_kernels(unsuitable, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	for (size_t i = 0; i < gt_countof(reasons); i++) {
+		bool found = false;
+
+		gt_vec_each (rejection, &patched.image.result.rejections)
+			found |= !strcmp(rejection->reason, reasons[i]);
+		if (!found)
+			TAP_FAIL("not found: %s", reasons[i]);
+	}
+}
+
+TEST("a program that cannot run in a body is rejected with the sites that it would have")
+{
+	static const struct {
+		const char *section, *read, *reason;
+		uint32_t sites;
+	} cases[] = {
+		{"gpu/load", "call 525\nmov r6, r0",
+		 "the target spirv does not have a clock of the device", 3},
+		{"gpu/load", "call 533\nmov r6, r0",
+		 "the target spirv does not have a clock of the device", 3},
+		{"gpu/loop_end", "mov r6, 1", "the ends of loops are no sites", 1},
+		{"gpu/store", "call 507\nmov r6, r0",
+		 "programs end work-items at the entry and exit of OpenCL kernels only (bpf_exit)",
+		 5},
+	};
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		auto_program patched = {0};
+
+		add_probe(&patched.probes, cases[i].section, cases[i].read);
+		patch_program(&patched, &module);
+		CHECK_INT(patched.image.fatbin.length, 0);
+		CHECK_INT(patched.image.result.rejected, cases[i].sites);
+		CHECK_INT(patched.image.result.rejections.count, 1);
+		CHECK_STR(patched.image.result.rejections.items[0].reason, cases[i].reason);
+	}
+}
+
+TEST_MAIN
