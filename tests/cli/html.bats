@@ -58,6 +58,14 @@ make_page() {
 	[ "${lines[3]}" = true ]
 }
 
+@test "only the tab that is chosen is visible" {
+	make_page 2
+	browse page.html '["timeline", "tables", "flame", "about", "timeline"].map((tab) =>
+		(setTab(gputap, tab), [...document.querySelectorAll("main > section")].filter(
+			(section) => section.getClientRects().length).map((section) => section.id).join()))'
+	[ "$output" = '["timeline", "tables", "flame", "about", "timeline"]' ]
+}
+
 @test "a page needs no network and has no address in it" {
 	make_page 2
 	run ! grep -E 'https?://|src=|@import|url\(' page.html

@@ -416,7 +416,7 @@ function colorOf(view, i) {
 
 /* ---- timeline ------------------------------------------------------------------------------ */
 
-const ROW = 20, RULER = 24, LABELS = 190;
+const ROW = 20, RULER = 24, LABELS = 240;
 
 function lowerBound(array, value) {
 	let low = 0, high = array.length;
