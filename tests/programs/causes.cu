@@ -8,12 +8,18 @@
  *     causes dependency  the last kernel waits for an event of another stream
  *     causes queue       it is blocked in a launch into a full stream (SOFTGPU_QUEUE=8) before the
  *                        last kernel, in another stream
+ *
+ * A cause is provoked again, and for longer, until it has taken two thirds of the time since the
+ * process began, so that it is the main cause on the slowest machine, too. The process is a child,
+ * which begins without the loading of libraries.
  */
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHECK(call)                                                                                \
@@ -26,14 +32,16 @@
 		}                                                                                  \
 	} while (0)
 
-#define PAUSE 200000  /* µs: longer than a busy machine delays a thread */
-#define LONG 20000000 /* steps of a kernel: longer than a busy machine delays a launch … */
+#define PAUSE 200000  /* µs, the first time */
+#define LONG 20000000 /* steps of a kernel, the first time … */
 #define SHORT 1000000 /* … and of one of many */
+#define MAX_TRIES 8
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
 static unsigned *memory;
 static cudaStream_t first, second;
+static cudaEvent_t begun, ended; /* around a long kernel */
 
 __global__ void spin(unsigned *words, int steps)
 {
@@ -56,15 +64,36 @@ static void launch_last(cudaStream_t stream)
 	CHECK(cudaDeviceSynchronize());
 }
 
-static void run_steps(cudaStream_t stream, int steps)
+static void run_steps(cudaStream_t stream, double steps)
 {
-	spin<<<1, 1, 0, stream>>>(memory, steps);
+	spin<<<1, 1, 0, stream>>>(memory, steps < 2e9 ? (int)steps : 2000000000);
 	CHECK(cudaGetLastError());
 }
 
-static void late(void)
+static double seconds(void)
 {
-	usleep(PAUSE);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void pause_for(double pause)
+{
+	struct timespec time;
+
+	time.tv_sec = (time_t)pause;
+	time.tv_nsec = (long)((pause - (double)time.tv_sec) * 1e9);
+	nanosleep(&time, NULL);
+}
+
+/* Each cause takes `factor` times its usual time, and returns how long that was at least, s. */
+
+static double late(double factor)
+{
+	pause_for(factor * PAUSE / 1e6);
+	launch_last(second);
+	return factor * PAUSE / 1e6;
 }
 
 /* Whether the main thread sleeps, as /proc has it. */
@@ -83,75 +112,125 @@ static bool main_sleeps(void)
 	return strstr(line, ") S ");
 }
 
-static void *hold(void *held)
+static void *hold(void *factor)
 {
-	pthread_mutex_lock((pthread_mutex_t *)held);
+	pthread_mutex_lock(&mutex);
 	pthread_barrier_wait(&barrier);
 	do
 		usleep(PAUSE);
 	while (!main_sleeps());
-	usleep(PAUSE);
-	pthread_mutex_unlock((pthread_mutex_t *)held);
+	pause_for(*(double *)factor * PAUSE / 1e6);
+	pthread_mutex_unlock(&mutex);
 	return NULL;
 }
 
-static void lock(void)
+static double lock(double factor)
 {
 	pthread_t thread;
 
 	pthread_barrier_init(&barrier, NULL, 2);
-	pthread_create(&thread, NULL, hold, &mutex);
+	pthread_create(&thread, NULL, hold, &factor);
 	pthread_barrier_wait(&barrier);
 	pthread_mutex_lock(&mutex);
 	pthread_mutex_unlock(&mutex);
 	launch_last(second);
 	pthread_join(thread, NULL);
+	return factor * PAUSE / 1e6;
 }
 
-static void copy(void)
+static void run_long(cudaStream_t stream, double factor)
+{
+	CHECK(cudaEventRecord(begun, stream));
+	run_steps(stream, factor * LONG);
+	CHECK(cudaEventRecord(ended, stream));
+}
+
+static double long_time(void)
+{
+	float ms;
+
+	CHECK(cudaEventElapsedTime(&ms, begun, ended));
+	return ms / 1e3;
+}
+
+static double copy(double factor)
 {
 	unsigned words[2];
 
-	run_steps(0, LONG);
+	run_long(0, factor);
 	CHECK(cudaMemcpy(words, memory, sizeof(words), cudaMemcpyDeviceToHost));
+	launch_last(second);
+	return long_time();
 }
 
-static void depend(void)
+static double depend(double factor)
 {
-	cudaEvent_t event;
-
-	CHECK(cudaEventCreate(&event));
-	run_steps(first, LONG);
-	CHECK(cudaEventRecord(event, first));
-	CHECK(cudaStreamWaitEvent(second, event, 0));
+	run_long(first, factor);
+	CHECK(cudaStreamWaitEvent(second, ended, 0));
+	launch_last(second);
+	return long_time();
 }
 
-static void fill_queue(void)
+/* How long the launches took. */
+static double fill_queue(double factor)
 {
-	for (int i = 0; i < 64; i++)
+	double spent = 0;
+
+	for (int i = 0; i < 64 * factor; i++) {
+		double begin = seconds();
+
 		run_steps(first, SHORT);
+		spent += seconds() - begin;
+	}
+	launch_last(second);
+	return spent;
 }
 
-int main(int count, char **arguments)
+static void provoke(const char *name, double start)
 {
-	const char *cause = count > 1 ? arguments[1] : "";
+	static const struct {
+		const char *name;
+		double (*run)(double factor);
+	} causes[] = {
+		{"late", late},         {"lock", lock},        {"copy", copy},
+		{"dependency", depend}, {"queue", fill_queue},
+	};
+	double factor = 1;
 
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
+		for (int tries = 0; !strcmp(name, causes[i].name) && tries < MAX_TRIES; tries++) {
+			double spent = causes[i].run(factor), all = seconds() - start;
+
+			if (spent * 3 > all * 2)
+				return;
+			factor *= 4 * all / spent;
+		}
+	fprintf(stderr, "causes: '%s' is no cause, or took too little of the time\n", name);
+	exit(1);
+}
+
+static void run(const char *cause, double start)
+{
 	CHECK(cudaMalloc(&memory, 64));
 	CHECK(cudaMemset(memory, 0, 64));
 	CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
 	CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+	CHECK(cudaEventCreate(&begun));
+	CHECK(cudaEventCreate(&ended));
 	run_steps(second, SHORT);
 	CHECK(cudaDeviceSynchronize());
-	if (!strcmp(cause, "late"))
-		late();
-	else if (!strcmp(cause, "lock"))
-		lock();
-	else if (!strcmp(cause, "copy"))
-		copy();
-	else if (!strcmp(cause, "dependency"))
-		depend();
-	else if (!strcmp(cause, "queue"))
-		fill_queue();
-	launch_last(second);
-	return 0;
+	provoke(cause, start);
+}
+
+int main(int count, char **arguments)
+{
+	double start = seconds();
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		run(count > 1 ? arguments[1] : "", start);
+		exit(0);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && !status ? 0 : 1;
 }
