@@ -40,7 +40,8 @@ struct gt_agent_call_table {
 	__u8 entries;       /* write entry events */
 	__u8 stack_depth;   /* callers of an outermost call; 0: none */
 	__u8 kernel_arguments;
-	__u16 reserved;
+	__u8 drops; /* records that a full ring has no room for; else their thread waits */
+	__u8 reserved;
 	__u32 reserved2;
 	struct gt_agent_call_row rows[];
 };

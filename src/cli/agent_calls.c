@@ -102,6 +102,7 @@ static int send_table(struct gt_agent_calls *calls, struct gt_diag *diag)
 	table->failed_only = options->failed_only;
 	table->entries = options->entries;
 	table->kernel_arguments = options->kernel_arguments;
+	table->drops = options->full_ring == GT_FULL_RING_DROP;
 	table->stack_depth = options->stack_depth < GT_MAX_CALLERS ? (uint8_t)options->stack_depth
 								   : GT_MAX_CALLERS;
 	for (unsigned row = 0; row < count; row++)

@@ -147,6 +147,9 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 					  trace->gpu_times);
 	if (trace->via == GT_VIA_AGENT && complete_via_agent(self, trace, command))
 		return GT_EXIT_USAGE;
+	if (trace->full_ring == GT_FULL_RING_DROP && trace->via == GT_VIA_KERNEL)
+		return gt_cli_usage_error(self, "--full-ring is for --via agent: the ring of the "
+						"kernel always drops");
 	if (trace->gpu_times_period && !command)
 		return gt_cli_usage_error(self, "--gpu-times needs a command: -- CMD: the agent "
 						"that times work cannot enter a running process");

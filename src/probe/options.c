@@ -24,6 +24,8 @@ const char *const gt_via_methods[] = {
 	[GT_VIA_AGENT + 1] = NULL,
 };
 
+const char *const gt_full_ring_choices[] = {"wait", "drop", NULL};
+
 const char *const gt_late_methods[] = {
 	[GT_LATE_AUTO] = "auto",
 	[GT_LATE_HOLD] = "hold",

@@ -91,6 +91,9 @@
 	OPTION(command, CHOICE, via, 0, "via", "METHOD", gt_via_methods, LIVE, \
 	       "who sees calls of APIs: kernel (uprobes), agent (in the processes of CMD, without " \
 	       "privilege), or auto: kernel if permitted, else agent (default: auto)") \
+	OPTION(command, CHOICE, full_ring, 0, "full-ring", "WHAT", gt_full_ring_choices, LIVE, \
+	       "with --via agent, a thread whose process has a full ring: wait (for gputap, at most " \
+	       "0.3 s while it reads nothing) or drop (the record, at once) (default: wait)") \
 	OPTION(command, STRING, max_overhead, 0, "max-overhead", "N%", NULL, LIVE, \
 	       "limit what probes cost to this part of the time of a CPU, such as 2%: calls are traced " \
 	       "a part of the time, other sources dropped (docs/cost.md)") \
@@ -179,12 +182,19 @@ enum gt_python_choice {
 	GT_PYTHON_OFF,
 };
 
-/* Choices of --python, --stack, --late-libs, --attach and --via, ended by NULL. */
+/* --full-ring */
+enum gt_full_ring_choice {
+	GT_FULL_RING_WAIT,
+	GT_FULL_RING_DROP,
+};
+
+/* Choices of --python, --stack, --late-libs, --attach, --via and --full-ring, ended by NULL. */
 extern const char *const gt_python_choices[];
 extern const char *const gt_stack_methods[];
 extern const char *const gt_late_methods[];
 extern const char *const gt_attach_methods[];
 extern const char *const gt_via_methods[];
+extern const char *const gt_full_ring_choices[];
 
 #define GT_DEFAULT_STACK_DEPTH 64
 

@@ -193,6 +193,20 @@ account_of() {
 	expect_error_line '^gputap: --via agent excludes --comm: use --via kernel'
 }
 
+@test "a thread whose ring is full drops records instead of waiting with --full-ring drop" {
+	callback_via agent --ring-size 64K --full-ring drop -- "$programs/callback" stop 5000
+	expect_status 0
+	expect_output_line '^callback: 15000 calls$'
+	[[ $stderr =~ incomplete:\ 15000\ calls\ via\ agent:\ ([0-9]+)\ complete,\ 0\ unfinished,\ ([0-9]+)\ lost ]] || fail 'no account'
+	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 15000 ]
+	gputap trace --via kernel --full-ring drop -- true
+	expect_status 2
+	expect_error "gputap: --full-ring is for --via agent: the ring of the kernel always drops (try 'gputap trace --help')"
+	gputap trace --via agent --full-ring never -- true
+	expect_status 2
+	expect_error "gputap: invalid value 'never' for --full-ring (one of: wait, drop) (try 'gputap trace --help')"
+}
+
 @test "the agent's libraries precede those that LD_PRELOAD names" {
 	LD_PRELOAD=libm.so.6 gputap trace --via agent --gpu soft -o out -- sh -c 'echo "$LD_PRELOAD"'
 	expect_status 0

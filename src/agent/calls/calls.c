@@ -121,7 +121,7 @@ static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
 	__u64 position = 0;
 	struct gt_event *record = ring ? gt_agent_ring_try(ring, event->size, &position) : NULL;
 
-	if (!record && ring)
+	if (!record && ring && !(process.table && process.table->drops))
 		record = wait_for_room(ring, event->size, &position);
 	if (!record) {
 		count(lost);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/call_table.h"
@@ -40,7 +41,16 @@ static const struct hooked_symbol {
 static struct {
 	struct gt_agent_ring ring;
 	gt_agent_wrap_function *wrap;
+	struct gt_agent_call_table *table;
+	unsigned sleeps; /* of the hooks */
 } side;
+
+/* In place of the C library's: only the hooks sleep here. */
+int nanosleep(const struct timespec *time, struct timespec *ret_rest)
+{
+	side.sleeps++;
+	return clock_nanosleep(CLOCK_MONOTONIC, 0, time, ret_rest);
+}
 
 static bool is_hooked(const struct gt_api_function *function)
 {
@@ -68,6 +78,7 @@ static const struct gt_agent_call_table *make_table(size_t *ret_size)
 		gt_api_plan(gt_api_function(i), &table->rows[i].plan);
 	}
 	*ret_size = size;
+	side.table = table;
 	return table;
 }
 
@@ -294,6 +305,46 @@ TEST("each hooked function gets what its caller passes, and its record has the w
 		check_symbol(&symbols[i]);
 	CHECK_INT(side.ring.head->counts[GT_AGENT_CALLS_MADE], gt_countof(symbols));
 	CHECK_INT(side.ring.head->counts[GT_AGENT_CALLS_LOST], 0);
+}
+
+/* Call a function until a record finds no room. The number of calls; 0: each found room. */
+static unsigned fill_ring(const struct hooked_symbol *symbol)
+{
+	uint64_t lost = side.ring.head->counts[GT_AGENT_CALLS_LOST];
+
+	for (unsigned calls = 1; calls < RING_BYTES; calls++) {
+		call_hooked(symbol);
+		if (side.ring.head->counts[GT_AGENT_CALLS_LOST] != lost)
+			return calls;
+	}
+	return 0;
+}
+
+TEST("a thread whose ring is full waits for the reader, or drops the record at once if told so")
+{
+	struct gt_event_call call;
+	uint64_t words[GT_CALL_MAX_SLOTS];
+	unsigned calls;
+
+	if (!side.wrap || !side.wrap(symbols[0].name, (void *)receive, (void *)fill_ring)) {
+		TAP_FAIL("the hooks are not installed");
+		return;
+	}
+	take_call(&call, words);
+	side.table->drops = 1;
+	side.sleeps = 0;
+	calls = fill_ring(&symbols[0]);
+	CHECK(calls > 1);
+	CHECK_INT(side.sleeps, 0);
+	CHECK(take_call(&call, words));
+
+	side.table->drops = 0;
+	CHECK_INT(fill_ring(&symbols[0]), calls);
+	CHECK(side.sleeps > 0);
+	/* The reader has not read since: nobody waits again. */
+	side.sleeps = 0;
+	call_hooked(&symbols[0]);
+	CHECK_INT(side.sleeps, 0);
 }
 
 static bool has_symbol(const char *name, const char *function)
