@@ -205,7 +205,7 @@ static void provoke(const char *name, double start)
 				return;
 			factor *= 4 * all / spent;
 		}
-	fprintf(stderr, "causes: '%s' is no cause, or took too little of the time\n", name);
+	fprintf(stderr, "causes: invalid cause '%s', or it took too little of the time\n", name);
 	exit(1);
 }
 

@@ -307,7 +307,7 @@ TEST("each hooked function gets what its caller passes, and its record has the w
 	CHECK_INT(side.ring.head->counts[GT_AGENT_CALLS_LOST], 0);
 }
 
-/* Call a function until a record finds no room. The number of calls; 0: each found room. */
+/* Call a function until a record is dropped. The number of calls; 0: each found room. */
 static unsigned fill_ring(const struct hooked_symbol *symbol)
 {
 	uint64_t lost = side.ring.head->counts[GT_AGENT_CALLS_LOST];
@@ -320,7 +320,7 @@ static unsigned fill_ring(const struct hooked_symbol *symbol)
 	return 0;
 }
 
-TEST("a thread whose ring is full waits for the reader, or drops the record at once if told so")
+TEST("a thread whose ring is full waits for the reader, or drops the record at once on request")
 {
 	struct gt_event_call call;
 	uint64_t words[GT_CALL_MAX_SLOTS];
