@@ -155,7 +155,7 @@ expect_faults() {
 		[$calls[] | select(.function == "uvm_vm_fault_wrapper_entry") | [(.values[0] | hex), .pid, "write"]] and
 		([$events[] | select(.name == "uvm_fault")] | length == 7 and all(.duration > 0))'
 	expect_faults '[$events[] | select(.name == "uvm_gpu_fault") | [.address, .pid, .flags]] ==
-		[$calls[] | select(.function == "uvm_perf_event_notify" and .values[0] == 5 and .values[1] == 1) |
+		[$calls[] | select(.function == "uvm_perf_event_notify" and .values[0] == 6 and .values[1] == 1) |
 			[(.values[2] | hex), 0, "gpu"]] and
 		([$events[] | select(.name == "uvm_gpu_fault")] | length == 40) and $totals.lost == 0'
 	# A GPU's faults belong to no process, so to none that a filter excludes.

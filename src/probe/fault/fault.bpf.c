@@ -193,8 +193,8 @@ int uvm_end(struct pt_regs *ctx)
 	return 0;
 }
 
-#define UVM_PERF_EVENT_FAULT 5 /* uvm_perf_event_t */
-#define UVM_PROCESSOR_CPU 0    /* UVM_ID_CPU */
+const volatile __u32 uvm_fault_event; /* UVM_PERF_EVENT_FAULT of uvm_perf_event_t (fault.c) */
+#define UVM_PROCESSOR_CPU 0           /* UVM_ID_CPU */
 
 /*
  * The beginning of uvm_perf_event_data_t for a fault (nvidia-uvm/uvm_perf_events.h, from 515 on).
@@ -219,7 +219,7 @@ int uvm_notify(struct pt_regs *ctx)
 	__u64 arguments[ARGUMENT_REGISTERS];
 
 	copy_registers(arguments, ctx);
-	if ((__u32)arguments[1] != UVM_PERF_EVENT_FAULT ||
+	if ((__u32)arguments[1] != uvm_fault_event ||
 	    bpf_probe_read_kernel(&notice, sizeof(notice), (void *)arguments[2]) ||
 	    notice.processor == UVM_PROCESSOR_CPU)
 		return 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "fault". */
+#include "probe/kernel_symbol.h"
 #include "probe/layer.h"
+#include "probe/load.h"
+#include "probe/module_events.h"
 
 /* Last: it uses the types above. */
 #include "fault.skel.h"
@@ -30,11 +33,27 @@ static const struct gt_hook hooks[] = {
 	 .module = "nvidia_uvm"},
 };
 
+/*
+ * UVM_PERF_EVENT_FAULT (nvidia-uvm/uvm_perf_events.h): UVM_PERF_EVENT_BLOCK_MUNMAP was inserted
+ * before it between the drivers 515 and 535, together with the function that is called at it.
+ */
+static int set_fault_event(const struct gt_host *host, struct bpf_object *object,
+			   struct gt_diag *diag)
+{
+	const __u32 event = gt_module_is_loaded("nvidia_uvm") &&
+					    gt_kernel_symbol_exists("thrashing_block_munmap_cb")
+				    ? 6
+				    : 5;
+
+	return gt_load_set_constant(object, "uvm_fault_event", &event, sizeof(event), diag);
+}
+
 static const struct gt_layer fault_layer = {
 	.name = "fault",
 	.object = fault_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.prepare = set_fault_event,
 };
 
 GT_DEFINE_LAYER_SOURCE(fault, "page faults, and those that wait for I/O",

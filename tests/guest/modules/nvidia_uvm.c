@@ -20,7 +20,9 @@
 #define UVM_GPU 1
 
 enum uvm_perf_event {
-	UVM_PERF_EVENT_FAULT = 5, /* as in the driver */
+	UVM_PERF_EVENT_BLOCK_MUNMAP = 2, /* as in the drivers 535 and 550 */
+	UVM_PERF_EVENT_MODULE_UNLOAD = 5,
+	UVM_PERF_EVENT_FAULT,
 	UVM_PERF_EVENT_MIGRATION,
 };
 
@@ -57,6 +59,12 @@ TRACED void uvm_perf_event_notify(void *va_space_events, enum uvm_perf_event eve
 	u64 address = data->processor == UVM_CPU ? data->address : data->entry->fault_address;
 
 	ledger_leave(ledger_enter("uvm_perf_event_notify", event, data->processor, address), 0);
+}
+
+/* By which tracers know these numbers from those of earlier drivers. */
+TRACED static void thrashing_block_munmap_cb(enum uvm_perf_event event,
+					     struct uvm_perf_event_data *data)
+{
 }
 
 TRACED int uvm_open_entry(struct inode *inode, struct file *file)
@@ -133,6 +141,7 @@ static void handle_batch(struct work_struct *work)
 		struct uvm_fault_buffer_entry entry = {GPU_FAULT_ADDRESS + i * PAGE_SIZE};
 		struct uvm_perf_event_data data = {.processor = UVM_GPU, .entry = &entry};
 
+		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_MODULE_UNLOAD, &data); /* no fault */
 		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_FAULT, &data);
 		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_MIGRATION, &data);
 	}
