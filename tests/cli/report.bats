@@ -111,6 +111,22 @@ kinds_from_log() {
 	expect_json '.[0].processes[0].path | all(.[]; .gpu_idle <= .ns)'
 }
 
+@test "the parts of the wall time add up in every example and in a merge, and why explains them" {
+	local sums='all(.[0].processes[]; ([.path[].ns] | add) == .wall and all(.path[]; .gpu_idle <= .ns))'
+	local example
+	for example in streams pipeline matmul leak vectoradd transpose reduce uneven newlaunch driver failures; do
+		gputap trace -e cuda --gpu-times all -o "$example.gtap" -- "$examples/$example"
+		report "$example.gtap"
+		expect_json "(.[0].processes | length) == 1 and $sums"
+		gputap why "$example.gtap"
+		expect_status 0
+		expect_output_line "^[0-9]+ $example: [0-9]+ times? between operations without a GPU at work, "
+	done
+	gputap merge -o all.gtap ./*.gtap
+	report all.gtap
+	expect_json "(.[0].processes | length) == 11 and $sums"
+}
+
 @test "the parts of the path in which a GPU worked are all its busy time" {
 	for argument in async sync; do
 		rm -f log.json
