@@ -18,9 +18,9 @@ struct size_unit {
 };
 
 static const struct size_unit size_units[] = {
-	{"", 1},           {"b", 1},           {"k", 1024},         {"kb", 1024},
-	{"kib", 1024},     {"m", 0x100000},    {"mb", 0x100000},    {"mib", 0x100000},
-	{"g", 0x40000000}, {"gb", 0x40000000}, {"gib", 0x40000000},
+	{"", 1},           {"b", 1},          {"bytes", 1},       {"k", 1024},
+	{"kb", 1024},      {"kib", 1024},     {"m", 0x100000},    {"mb", 0x100000},
+	{"mib", 0x100000}, {"g", 0x40000000}, {"gb", 0x40000000}, {"gib", 0x40000000},
 };
 
 static const struct size_unit duration_units[] = {

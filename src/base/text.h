@@ -10,7 +10,8 @@
 
 /* Parses a decimal or 0x integer. 0, -EINVAL (not a number), -ERANGE. */
 int gt_parse_u64(const char *text, uint64_t *ret_value);
-/* Parses a size in bytes: a number with an optional K, M or G (1024-based; also "KiB", "kb"). */
+/* Parses a size in bytes: a number with an optional K, M or G (1024-based; also "KiB", "kb",
+ * "bytes"). */
 int gt_parse_size(const char *text, uint64_t *ret_bytes);
 /* Parses a duration to ns: a number (also a fraction) with ns, us, µs, ms or s; default: s. */
 int gt_parse_duration(const char *text, uint64_t *ret_ns);

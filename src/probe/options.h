@@ -54,7 +54,7 @@
 	OPTION(command, STRING, condition, 0, "when", "CONDITION", NULL, ANY, \
 	       "show only calls that match: 'duration>1ms && (size>=1MiB || kernel==gemm*)'; fields: " \
 	       "duration, result (a number or an error's name), depth, tid, size, stream, kernel, " \
-	       "grid, block") \
+	       "grid and block (a product, or as '16x16x1')") \
 	OPTION(command, LIST, sample, 0, "sample", "NAME=RATE", NULL, LIVE, \
 	       "record only a part of these events, and count the rest: ioctl=1% (names: docs/layers.md)") \
 	LAST(command, COUNT, max_events, 0, "max-events", "N", NULL, ANY, \

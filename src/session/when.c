@@ -23,7 +23,9 @@ struct when_node {
 	const struct when_field *field;
 	enum gt_comparison_operator compare;
 	uint64_t number;
-	const char *glob; /* of kernels */
+	bool has_dimensions;
+	uint32_t dimensions[3]; /* of a grid or a block */
+	const char *glob;       /* of kernels */
 };
 
 struct gt_when {
@@ -51,6 +53,9 @@ struct when_field {
 	int (*parse)(const char *text, uint64_t *ret_value);
 	/* False: the call has no such thing. */
 	bool (*value)(const struct when_call *call, uint64_t *ret_value);
+	/* Of a field that is also compared with "X", "XxY" or "XxYxZ"; NULL: it is a number only.
+	 */
+	bool (*dimensions)(const struct when_call *call, uint32_t ret_dimensions[3]);
 };
 
 static int parse_duration(const char *text, uint64_t *ret_value)
@@ -81,21 +86,58 @@ static int find_error(const char *name, uint64_t *ret_value)
 	return -EINVAL;
 }
 
+/* A number, a name, or "error N", as a number without a name is printed. */
 static int parse_result(const char *text, uint64_t *ret_value)
 {
+	static const char unnamed[] = "error ";
+
+	if (!strncmp(text, unnamed, strlen(unnamed)))
+		return gt_parse_u64(text + strlen(unnamed), ret_value);
 	return gt_parse_u64(text, ret_value) ? find_error(text, ret_value) : 0;
 }
 
-/* The default streams have the handles of CUDA's constants: cudaStreamLegacy, …PerThread. */
+/*
+ * The default streams have the handles of CUDA's constants: cudaStreamLegacy, …PerThread. What is
+ * printed as stream 0 is the legacy one.
+ */
 static int parse_stream(const char *text, uint64_t *ret_value)
 {
+	uint64_t value;
+
 	if (!strcmp(text, "legacy"))
-		*ret_value = 1;
+		value = 1;
 	else if (!strcmp(text, "per-thread"))
-		*ret_value = 2;
-	else
-		return gt_parse_u64(text, ret_value);
+		value = 2;
+	else if (gt_parse_u64(text, &value))
+		return -EINVAL;
+	*ret_value = value ? value : 1;
 	return 0;
+}
+
+/* "X", "XxY" or "XxYxZ", as lines print "1024x1x1"; a dimension that is not given is 1. */
+static int parse_dimensions(const char *text, uint32_t ret_dimensions[3])
+{
+	uint32_t dimensions[3] = {1, 1, 1};
+
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned long value;
+		char *rest;
+
+		if (!isdigit((unsigned char)text[0]))
+			return -EINVAL;
+		value = strtoul(text, &rest, 10);
+		if (value > UINT32_MAX)
+			return -EINVAL;
+		dimensions[i] = (uint32_t)value;
+		text = rest;
+		if (!*text) {
+			memcpy(ret_dimensions, dimensions, sizeof(dimensions));
+			return 0;
+		}
+		if (*text++ != 'x')
+			return -EINVAL;
+	}
+	return -EINVAL;
 }
 
 static bool duration_of(const struct when_call *call, uint64_t *ret_value)
@@ -140,37 +182,36 @@ static bool stream_of(const struct when_call *call, uint64_t *ret_value)
 	return true;
 }
 
-static bool product_of(const struct when_call *call, bool of_grid, uint64_t *ret_value)
+static bool grid_of(const struct when_call *call, uint32_t ret_dimensions[3])
 {
 	struct gt_call_launch launch;
-	const uint32_t *sizes = of_grid ? launch.grid : launch.block;
 
 	if (!call->call.function || !gt_call_launch(&call->call, &launch))
 		return false;
-	*ret_value = (uint64_t)sizes[0] * sizes[1] * sizes[2];
+	memcpy(ret_dimensions, launch.grid, sizeof(launch.grid));
 	return true;
 }
 
-static bool grid_of(const struct when_call *call, uint64_t *ret_value)
+static bool block_of(const struct when_call *call, uint32_t ret_dimensions[3])
 {
-	return product_of(call, true, ret_value);
-}
+	struct gt_call_launch launch;
 
-static bool block_of(const struct when_call *call, uint64_t *ret_value)
-{
-	return product_of(call, false, ret_value);
+	if (!call->call.function || !gt_call_launch(&call->call, &launch))
+		return false;
+	memcpy(ret_dimensions, launch.block, sizeof(launch.block));
+	return true;
 }
 
 static const struct when_field fields[] = {
-	{"duration", "1ms", GT_CONDITION_DURATION, parse_duration, duration_of},
-	{"result", "2", GT_CONDITION_RESULT, parse_result, result_of},
-	{"depth", "2", GT_CONDITION_DEPTH, gt_parse_u64, depth_of},
-	{"tid", "2", GT_CONDITION_THREAD, gt_parse_u64, thread_of},
-	{"size", "1MiB", -1, gt_parse_size, size_of},
-	{"stream", "legacy", -1, parse_stream, stream_of},
-	{"grid", "256", -1, gt_parse_u64, grid_of},
-	{"block", "256", -1, gt_parse_u64, block_of},
-	{"kernel", "gemm*", -1, NULL, NULL},
+	{"duration", "1ms", GT_CONDITION_DURATION, parse_duration, duration_of, NULL},
+	{"result", "2", GT_CONDITION_RESULT, parse_result, result_of, NULL},
+	{"depth", "2", GT_CONDITION_DEPTH, gt_parse_u64, depth_of, NULL},
+	{"tid", "2", GT_CONDITION_THREAD, gt_parse_u64, thread_of, NULL},
+	{"size", "1MiB", -1, gt_parse_size, size_of, NULL},
+	{"stream", "legacy", -1, parse_stream, stream_of, NULL},
+	{"grid", "256", -1, gt_parse_u64, NULL, grid_of},
+	{"block", "256", -1, gt_parse_u64, NULL, block_of},
+	{"kernel", "gemm*", -1, NULL, NULL, NULL},
 };
 
 /* ---- parsing ------------------------------------------------------------------------------ */
@@ -273,10 +314,11 @@ static int unknown_field(const char *name, struct gt_diag *diag)
 static int read_value(struct when_node *node, const char *value, struct gt_diag *diag)
 {
 	const struct when_field *field = node->field;
+	bool equality = node->compare == GT_EQUAL || node->compare == GT_NOT_EQUAL;
 
 	if (!field->parse) {
 		node->glob = value;
-		if (node->compare != GT_EQUAL && node->compare != GT_NOT_EQUAL)
+		if (!equality)
 			return gt_diag(diag, -EINVAL, "when", NULL,
 				       "%s is compared by == or !=, with a glob such as '%s'",
 				       field->name, field->example);
@@ -287,6 +329,14 @@ static int read_value(struct when_node *node, const char *value, struct gt_diag 
 	}
 	if (!field->parse(value, &node->number))
 		return 0;
+	if (field->dimensions && !parse_dimensions(value, node->dimensions)) {
+		node->has_dimensions = true;
+		return equality ? 0
+				: gt_diag(diag, -EINVAL, "when", NULL,
+					  "the dimensions of a %s are compared by == or !=, their "
+					  "product, such as '%s', by every operator",
+					  field->name, field->example);
+	}
 	return gt_diag(diag, -EINVAL, "when", NULL,
 		       "invalid value '%s' for %s, use one such as '%s'", value, field->name,
 		       field->example);
@@ -421,12 +471,26 @@ static bool kernel_matches(const struct gt_when *when, const char *glob,
 			  gt_glob(glob, gt_demangler_short(when->demangler, kernel)));
 }
 
+static bool dimensions_hold(const struct when_node *node, const struct when_call *call)
+{
+	uint32_t is[3];
+
+	if (!node->field->dimensions(call, is))
+		return false;
+	if (!node->has_dimensions)
+		return gt_condition_holds(node->compare, (uint64_t)is[0] * is[1] * is[2],
+					  node->number);
+	return !memcmp(is, node->dimensions, sizeof(is)) == (node->compare == GT_EQUAL);
+}
+
 static bool comparison_holds(const struct gt_when *when, const struct when_node *node,
 			     const struct when_call *call)
 {
 	uint64_t value;
 	bool known, matches;
 
+	if (node->field->dimensions)
+		return dimensions_hold(node, call);
 	if (!node->glob)
 		return node->field->value(call, &value) &&
 		       gt_condition_holds(node->compare, value, node->number);

@@ -17,10 +17,11 @@ struct gt_when;
 /*
  * Parse a condition. Fields: duration (with a unit; ns without one), result (a number or the name
  * of an error), depth (of nested calls), tid, size (bytes that are allocated, copied or set),
- * stream (a handle, "legacy" or "per-thread"), grid (blocks of a launch), block (threads of a
- * block), kernel (a glob, of its full or short name). A value with spaces or operators is in
- * quotes. Operators: < <= == = != >= >; a kernel is only equal to a glob or not. -EINVAL or -E2BIG
- * with a diag of stage "when"; -ENOMEM.
+ * stream (a handle, "legacy" or "per-thread"), grid (blocks of a launch; or its dimensions, as in
+ * "1024x1x1"), block (threads of a block, or its dimensions), kernel (a glob, of its full or short
+ * name). Values may be as lines print them ("4.2 µs", "4096 bytes", "error 7"). A value with
+ * operators is in quotes. Operators: < <= == = != >= >; kernels and dimensions are only equal or
+ * not. -EINVAL or -E2BIG with a diag of stage "when"; -ENOMEM.
  */
 int gt_when_parse(const char *text, struct gt_when **ret_when, struct gt_diag *diag);
 void gt_when_free(struct gt_when *when);

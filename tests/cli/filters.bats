@@ -115,6 +115,9 @@ expect_account() {
 	done <<-'END'
 		kernel=='*add*'|.kernel
 		grid>0 && block>=32|.kernel
+		grid==1024x1x1 && block==256x1x1|.kernel
+		size==1048576 bytes|(.size // .args.size // .args.count // 0) == 1048576
+		stream==0x0|.stream == "0x0"
 		size>=1MiB|(.size // .args.size // .args.count // 0) >= 1048576
 		kernel==*add* ; (size>=1MiB && result==0)|.kernel or (.size // .args.size // .args.count // 0) >= 1048576
 		!(kernel=='*add*')|.kernel | not

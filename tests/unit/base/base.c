@@ -118,6 +118,8 @@ TEST("sizes and durations are parsed with their units, and other text is rejecte
 	CHECK_INT(value, 65536);
 	CHECK_INT(gt_parse_size("16 MiB", &value), 0);
 	CHECK_INT(value, 16 << 20);
+	CHECK_INT(gt_parse_size("4096 bytes", &value), 0);
+	CHECK_INT(value, 4096);
 	CHECK_INT(gt_parse_size("16 apples", &value), -EINVAL);
 	CHECK_INT(gt_parse_size("-1", &value), -EINVAL);
 	CHECK_INT(gt_parse_size("99999999999999999999G", &value), -ERANGE);

@@ -154,6 +154,61 @@ TEST("the size of an allocation and the stream of a copy are compared")
 	CHECK(!gt_when_holds(when, names, call));
 }
 
+/* A launch of the given grid, in blocks of 16x8x1. */
+static bool launch_holds(const char *text, uint32_t x, uint32_t y, uint32_t z)
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	gt_autofree struct gt_event *function =
+		gt_event_new(GT_EVENT_function, "cuLaunchKernel", strlen("cuLaunchKernel"));
+	__u64 record[sizeof(struct gt_event_call) / sizeof(__u64) + 12] = {0};
+	struct gt_event_call *call = (void *)record;
+	int row = gt_api_find("cuLaunchKernel");
+
+	call->head.kind = GT_EVENT_call;
+	call->head.size = sizeof(record);
+	call->slots = 11;
+	memcpy(call->words, (__u64[]){0x1000, x, y, z, 16, 8, 1, 0, 0, 0, 0}, 11 * sizeof(__u64));
+	CHECK(row >= 0);
+	call->function = ((struct gt_event_function *)function)->number = (__u32)row;
+	CHECK_INT(gt_names_take(names, function), 0);
+	CHECK_INT(parse(text), 0);
+	return gt_when_holds(when, names, call);
+}
+
+TEST("a grid is compared by its product, or by its dimensions as lines print them")
+{
+	CHECK(launch_holds("grid==24", 2, 3, 4));
+	CHECK(launch_holds("grid==2x3x4", 2, 3, 4));
+	CHECK(!launch_holds("grid==2x3x5", 2, 3, 4));
+	CHECK(!launch_holds("grid==4x3x2", 2, 3, 4));
+	CHECK(launch_holds("grid!=4x3x2", 2, 3, 4));
+	CHECK(!launch_holds("grid!=2x3x4", 2, 3, 4));
+	CHECK(launch_holds("grid==6x4", 6, 4, 1));
+	CHECK(!launch_holds("grid==6x4", 6, 4, 2));
+	CHECK(launch_holds("block==16x8x1 && block==128 && block<=128", 2, 3, 4));
+	CHECK(!launch_holds("block==16x8x2", 2, 3, 4));
+	CHECK(!holds("grid!=1x1x1", 0, 0, 0));
+	expect_error("grid>=2x3x4", -EINVAL,
+		     "the dimensions of a grid are compared by == or !=, their product, such as "
+		     "'256', by every operator");
+	expect_error("grid==2x3x4x5", -EINVAL,
+		     "invalid value '2x3x4x5' for grid, use one such as '256'");
+	expect_error("grid==2x", -EINVAL, "invalid value '2x' for grid, use one such as '256'");
+	expect_error("grid==2x-3", -EINVAL, "invalid value '2x-3' for grid, use one such as '256'");
+	expect_error("block==4294967296x1", -EINVAL,
+		     "invalid value '4294967296x1' for block, use one such as '256'");
+}
+
+TEST("values are accepted as lines print them")
+{
+	expect_one("duration>4.2 µs", GT_CONDITION_DURATION, GT_GREATER, 4200);
+	expect_one("result==error 12345", GT_CONDITION_RESULT, GT_EQUAL, 12345);
+	CHECK_INT(parse("size==1048576 bytes"), 0);
+	CHECK(launch_holds("stream==0x0", 1, 1, 1));
+	CHECK(launch_holds("stream==legacy", 1, 1, 1));
+	CHECK(!launch_holds("stream==per-thread", 1, 1, 1));
+}
+
 TEST("quotes keep operators in a value")
 {
 	CHECK_INT(parse("kernel=='add(float*, int) || x' && depth>0"), 0);
