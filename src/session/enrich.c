@@ -371,6 +371,7 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 			bpf_map_delete_elem(enrich->pythons_fd, &event->process);
 		break;
 	case GT_EVENT_call:
+	case GT_EVENT_entry:
 	case GT_EVENT_implicit:
 		add_missing_string(enrich, (const void *)event);
 		break;

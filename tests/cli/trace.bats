@@ -276,6 +276,27 @@ documented() {
 	expect_output_line '^ *3 +0 .*cudaGetDevice$'
 }
 
+@test "a string on a page that the process has not touched is printed at the entry and at the return" {
+	gcc -x c -I "$root/softgpu/include" -o untouched - -L "$softgpu" -l:libcuda.so.1 <<-'END'
+		#include <cuda.h>
+		#include <fcntl.h>
+		#include <sys/mman.h>
+		int main(int argc, char **argv)
+		{
+			CUmodule module;
+			int file = open(argv[1], O_RDONLY);
+			const char *path = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+			return path == MAP_FAILED || cuInit(0) || cuModuleLoad(&module, path) != CUDA_ERROR_FILE_NOT_FOUND;
+		}
+	END
+	printf 'no/such/module.cubin' >name
+	gputap trace --gpu soft -f cuModuleLoad -- ./untouched name
+	expect_status 0
+	expect_error_line '\[ENTER\] +fname="?no/such/module\.cubin"?$'
+	gputap trace --gpu soft -1 -f cuModuleLoad -- ./untouched name
+	expect_error_line ' cuModuleLoad\(.*fname="?no/such/module\.cubin"?\) = '
+}
+
 @test "-1 prints one line for each call, as strace does" {
 	trace -1 -- "$callback" nested 1
 	expect_status 0
