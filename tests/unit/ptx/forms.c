@@ -20,6 +20,13 @@ static const struct {
 	{".func f() .noreturn { trap; }", NULL},
 	{".func f() .abi_preserve 8 { ret; }", NULL},
 	{".func f() { ret; } .weak .func g(); .alias g, f;", NULL},
+	{".func (.param .u32 r) f(.param .u32 a) .func g() { ret; }\n"
+	 ".func (.param .u32 r) f(.param .u32 a) { ret; }",
+	 NULL},
+	{".extern .func f() .global .u32 x;", NULL},
+	{".func f(.param .u32 f) { ret; }", NULL},
+	{".func (.reg .u32 r) f(.reg .u32 f) { mov.u32 r, f; ret; }", NULL},
+	{".entry k(.param .u64 k) { ret; }", NULL},
 	{".common .global .u32 x[4];", NULL},
 	{".global .attribute(.managed) .u32 x = 7;", NULL},
 	{".entry k() .reqntid 1, 1, 1 .reqnctapercluster 1, 1, 1 .blocksareclusters { ret; }",

@@ -297,6 +297,33 @@ TEST("a call that passes values of other sizes than the function has is rejected
 			 "a call passes a vector of the wrong length");
 }
 
+TEST("prototypes need no semicolon, and parameters may have the names of their functions")
+{
+	static const char text[] =
+		PTX_HEADER ".func (.param .u32 r) later(.param .u32 a)\n"
+			   ".func (.reg .u32 r) twice(.reg .u32 twice)\n{	add.u32 r, twice, "
+			   "twice;\n	ret;\n}\n"
+			   ".visible .entry k(.param .u64 p)\n"
+			   "{	.reg .u32 %r<3>;	.reg .u64 %rd<3>;\n"
+			   "	.param .u32 a;	.param .u32 b;\n"
+			   "	mov.u32 %r0, %tid.x;\n	call (%r1), twice, (%r0);\n"
+			   "	st.param.u32 [a], %r1;\n	call (b), later, (a);\n"
+			   "	ld.param.u32 %r2, [b];\n	ld.param.u64 %rd1, [p];\n"
+			   "	mad.wide.u32 %rd2, %r0, 4, %rd1;\n	st.global.u32 [%rd2], "
+			   "%r2;\n	ret;\n}\n"
+			   ".func (.param .u32 r) later(.param .u32 a)\n"
+			   "{	.reg .u32 %r<2>;\n	ld.param.u32 %r1, [a];\n	add.u32 "
+			   "%r1, %r1, 5;\n"
+			   "	st.param.u32 [r], %r1;\n	ret;\n}\n";
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *out = device_memory(&device, 4096);
+
+	device_run(&device, module, "k", 1, 40, address_of(out));
+	for (uint32_t i = 0; i < 40; i++)
+		CHECK_INT(out[i], 2 * i + 5);
+}
+
 TEST("the stack pointer can be moved and restored")
 {
 	static const char text[] = PTX_HEADER KERNEL(
