@@ -61,10 +61,19 @@ static inline void check_text_with_ptxas(const char *text)
 	unlink(path);
 }
 
-#define check_with_ptxas()                                                                         \
+/* The texts are those of the tests before, which patterns may exclude. */
+#define NEED_TEXTS(least)                                                                          \
 	do {                                                                                       \
 		if (system(TOOLS "command -v ptxas >/dev/null"))                                   \
 			SKIP("ptxas is not installed");                                            \
+		if (tap_has_patterns && !loaded_count)                                             \
+			SKIP("the tests that load texts are not selected");                        \
+		CHECK(tap_has_patterns || loaded_count >= (least));                                \
+	} while (0)
+
+#define check_with_ptxas()                                                                         \
+	do {                                                                                       \
+		NEED_TEXTS(1);                                                                     \
 		for (size_t text_ = 0; text_ < loaded_count; text_++)                              \
 			check_text_with_ptxas(loaded_texts[text_]);                                \
 	} while (0)

@@ -107,6 +107,9 @@ static inline bool tap_is_selected(const char *sentence, char *const *patterns)
 	return false;
 }
 
+/* Whether patterns select tests. */
+static bool tap_has_patterns;
+
 /* Run a test and print its result; true if it failed. */
 static inline bool tap_run(struct tap_test *test, int number)
 {
@@ -140,6 +143,7 @@ static inline int tap_main(char *const *arguments)
 	if (*patterns && (!strcmp(*patterns, "-h") || !strcmp(*patterns, "--help")))
 		return tap_usage(program);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	tap_has_patterns = *patterns != NULL;
 	for (struct tap_test *test = tap_first; test; test = test->next)
 		if (tap_is_selected(test->name, patterns))
 			failures += tap_run(test, ++number);
