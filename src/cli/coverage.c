@@ -73,10 +73,12 @@ static void put_reason(const struct gt_cli_injection *self, const struct gt_inje
 		       struct gt_strbuf *text)
 {
 	if (reason->program == GT_INJECT_MODULE)
-		gt_strbuf_printf(text, "%u modules loaded as they are: ", reason->modules);
+		gt_strbuf_printf(text, "%u module%s loaded as %s: ", reason->modules,
+				 plural(reason->modules),
+				 reason->modules == 1 ? "it is" : "they are");
 	else
-		gt_strbuf_printf(text, "%" PRIu64 " sites of %s rejected", reason->sites,
-				 name_of_program(self, reason->program));
+		gt_strbuf_printf(text, "%" PRIu64 " site%s of %s rejected", reason->sites,
+				 plural(reason->sites), name_of_program(self, reason->program));
 	if (reason->program != GT_INJECT_MODULE && reason->function) {
 		gt_strbuf_puts(text, ", the first in ");
 		gt_put_printable(text, reason->function);

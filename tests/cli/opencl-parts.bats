@@ -54,7 +54,7 @@ make_modules() {
 	expect_output_line '^right$'
 	expect_output_line '4 of 4 values are zero'
 	expect_error_line '^gputap: 2 modules: 1 patched \(1 side, 0 whole\), 0 SASS only, 1 binary only, 0 failed'
-	expect_error_line '^gputap: 1 modules loaded as they are: no portable intermediate code: it was created from a binary$'
+	expect_error_line '^gputap: 1 module loaded as it is: no portable intermediate code: it was created from a binary$'
 	counted "$count" "$parts" binary
 	jq -e '.modules_binary_only == 1 and .modules_source_only == 0 and .modules_sass_only == 0' <<<"$coverage"
 }
@@ -97,7 +97,7 @@ make_modules() {
 	below "$parts" spirv
 	expect_output_line '4 of 4 values are zero'
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 4 sites: 0 patched, 4 rejected$'
-	expect_error_line '^gputap: 1 modules loaded as they are: the GPU cannot access the memory of the maps$'
+	expect_error_line '^gputap: 1 module loaded as it is: the GPU cannot access the memory of the maps$'
 }
 
 @test "a layer that the environment names works beside gputap's" {

@@ -151,11 +151,11 @@ expect_original() {
 
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
 	object 'gpu/store' '*value = bpf_instruction_cycles()'
-	expect_original '^gputap: 1 sites of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
+	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
 	object 'gpu/entry/*' '*value = bpf_clock64()'
-	expect_original '^gputap: 1 sites of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
+	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
 	object 'gpu/entry.warp/*' '*value = bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, 3)'
-	expect_original '^gputap: 1 sites of program rejected: the target spirv does not support warp_lane_value, which needs values of other lanes$' "$kernels" plain
+	expect_original '^gputap: 1 site of program rejected: the target spirv does not support warp_lane_value, which needs values of other lanes$' "$kernels" plain
 }
 
 @test "without a compiler a program is source only" {
@@ -166,14 +166,14 @@ expect_original() {
 	observe env PATH="$PWD/bin" "$build/gputap" run --gpu soft program.o -- "$kernels" plain
 	expect_status 0
 	expect_output_line '^right$'
-	expect_error_line '^gputap: 1 modules loaded as they are: source only: clang and llvm-spirv of one version, 14 or newer, compile it$'
+	expect_error_line '^gputap: 1 module loaded as it is: source only: clang and llvm-spirv of one version, 14 or newer, compile it$'
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 source only, 0 failed'
 }
 
 @test "a compiler that fails is named with its message, and the program is built as it is" {
 	object 'gpu/entry/*' '*value = 1'
 	fake clang 'echo no luck today >&2; exit 3'
-	expect_original '^gputap: 1 modules loaded as they are: clang-14 failed \(status 3\): no luck today$' "$kernels" plain
+	expect_original '^gputap: 1 module loaded as it is: clang-14 failed \(status 3\): no luck today$' "$kernels" plain
 }
 
 @test "a program that the device rejects once patched is built as it was" {
@@ -182,7 +182,7 @@ expect_original() {
 	local tool
 	tool=$(command -v llvm-spirv-14 || command -v llvm-spirv)
 	fake llvm-spirv "[ \"\$1\" = -r ] || exec '$tool' \"\$@\"; echo this is no bitcode"
-	expect_original '^gputap: 1 modules loaded as they are: the OpenCL library rejected the patched program \(CL_[A-Z_]+\)$' "$kernels" plain
+	expect_original '^gputap: 1 module loaded as it is: the OpenCL library rejected the patched program \(CL_[A-Z_]+\)$' "$kernels" plain
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 1 site: 0 patched, 1 rejected$'
 }
 
