@@ -350,6 +350,9 @@ static int verify_atomic(struct gt_verifier *verifier, const struct bpf_insn *in
 				     GT_ACCESS_READ | GT_ACCESS_WRITE | GT_ACCESS_ATOMIC);
 	if (!error)
 		error = check_address_leak(verifier, &range, insn->src_reg);
+	/* Whether the value is stored depends on the expected one. */
+	if (!error && insn->imm == BPF_CMPXCHG)
+		error = check_address_leak(verifier, &range, 0);
 	if (!error && range.base->type == GT_REG_STACK && !range.known)
 		error = gt_reject(verifier,
 				  "variable offset stack pointer cannot be passed into helper "
