@@ -14,8 +14,7 @@
 
 enum {
 	DEFAULT_SHARED = 48 << 10, /* bytes that a block may use without opting in */
-	MAX_PTX_MAJOR = 9,         /* the PTX of CUDA 13.0 */
-	MAX_PTX_MINOR = 0,
+	MAX_PTX_MAJOR = 9,         /* the PTX of CUDA 13; its minor versions only add forms */
 };
 
 /* ---- libraries ------------------------------------------------------------------------- */
@@ -83,12 +82,6 @@ CUresult sg_library_from_parsed(struct gt_ptx_module **parsed, size_t count, CUl
 	return CUDA_SUCCESS;
 }
 
-static bool is_newer(const struct gt_ptx_module *parsed)
-{
-	return parsed->version_major > MAX_PTX_MAJOR ||
-	       (parsed->version_major == MAX_PTX_MAJOR && parsed->version_minor > MAX_PTX_MINOR);
-}
-
 static CUresult parse_all(const struct sg_image *image, struct gt_ptx_module **parsed,
 			  struct gt_diag *diag)
 {
@@ -100,11 +93,10 @@ static CUresult parse_all(const struct sg_image *image, struct gt_ptx_module **p
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (error)
 			return CUDA_ERROR_INVALID_PTX;
-		if (is_newer(parsed[i])) {
+		if (parsed[i]->version_major > MAX_PTX_MAJOR) {
 			gt_diag(diag, -EINVAL, "ptx", NULL,
-				"the PTX is of version %u.%u, this device knows %d.%d",
-				parsed[i]->version_major, parsed[i]->version_minor, MAX_PTX_MAJOR,
-				MAX_PTX_MINOR);
+				"the PTX is of version %u.%u, this device knows those up to %d",
+				parsed[i]->version_major, parsed[i]->version_minor, MAX_PTX_MAJOR);
 			return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
 		}
 		if (parsed[i]->sm > sg_state.config.arch) {
