@@ -14,6 +14,7 @@ enum {
 
 /* A basic block; it ends with a branch, a ret or exit, or before a label. */
 struct loop_block {
+	const struct gt_ptx_label *label;    /* that it begins with; NULL: none */
 	const struct gt_ptx_statement *last; /* the instruction that ends it; NULL: none */
 	uint32_t next, taken;                /* blocks, or NO_BLOCK */
 	uint32_t first_from;                 /* index into `from` of its first predecessor */
@@ -22,10 +23,10 @@ struct loop_block {
 	uint32_t entered, left;
 };
 
-/* A branch to an earlier label. */
+/* An edge to the header of a loop from inside it. */
 struct loop_back_edge {
-	const struct gt_ptx_label *label;
-	uint32_t block;
+	const struct gt_ptx_label *label; /* of the header */
+	uint32_t block;                   /* where it begins */
 };
 
 struct loop_search {
@@ -93,7 +94,8 @@ static int find_blocks(struct loop_search *search)
 	     statement && !error; statement = gt_ptx_statement_next(statement)) {
 		block = &search->blocks.items[search->blocks.count - 1];
 		if (statement->kind == GT_PTX_STATEMENT_LABEL && statement->label->is_used) {
-			error = gt_vec_push(&search->blocks, (struct loop_block){0});
+			error = gt_vec_push(&search->blocks,
+					    (struct loop_block){.label = statement->label});
 			search->by_label[statement->label->number] =
 				(uint32_t)search->blocks.count - 1;
 		} else if (ends_block(statement)) {
@@ -164,22 +166,26 @@ static void reject_loop(struct loop_search *search, const char *reason)
 	search->found->reason = reason;
 }
 
+/* A block that several edges enter begins with a label. */
+static int add_back_edge(struct loop_search *search, uint32_t from, uint32_t to)
+{
+	struct loop_back_edge edge = {.block = from};
+
+	if (!is_retreating(search, &search->blocks.items[from], to))
+		return 0;
+	edge.label = search->blocks.items[to].label;
+	return edge.label ? gt_vec_push(&search->edges, edge) : 0;
+}
+
 /* Other branches to earlier labels, as from code that was moved to the end, close no loop. */
 static int find_back_edges(struct loop_search *search)
 {
 	int error = 0;
 
 	for (uint32_t i = 0; i < search->blocks.count && !error; i++) {
-		const struct loop_block *block = &search->blocks.items[i];
-		const struct gt_ptx_label *label = branch_label(block->last);
-		bool backward = label && label->statement->number < block->last->number;
-
-		if (is_retreating(search, block, block->taken) && backward)
-			error = gt_vec_push(&search->edges, (struct loop_back_edge){label, i});
-		else if (is_retreating(search, block, block->taken) ||
-			 is_retreating(search, block, block->next))
-			reject_loop(search, "a loop is not entered at the label that it branches "
-					    "back to");
+		error = add_back_edge(search, i, search->blocks.items[i].taken);
+		if (!error)
+			error = add_back_edge(search, i, search->blocks.items[i].next);
 	}
 	return error;
 }
@@ -222,7 +228,7 @@ static int add_to_body(struct loop_search *search, uint32_t block, uint32_t loop
 }
 
 /*
- * The blocks from which the branches back are reached without passing the header. The header does
+ * The blocks from which the back edges are reached without passing the header. The header does
  * not dominate them if the start of the function is among these: then it is no natural loop.
  */
 static int find_body(struct loop_search *search, const struct loop_back_edge *edges, size_t count,
@@ -257,14 +263,54 @@ static bool is_in(const struct loop_search *search, uint32_t block, uint32_t loo
 	return block != NO_BLOCK && search->blocks.items[block].loop == loop;
 }
 
-/* The branches from blocks of a loop to others. Each has a path that stays in it. */
-static int add_ends(struct loop_search *search, const struct gt_ptx_label *label, uint32_t loop)
+/* The label of a branch from a block to an earlier one; NULL: it ends with none. */
+static const struct gt_ptx_label *backward_label(const struct loop_block *block)
 {
+	const struct gt_ptx_label *label = branch_label(block->last);
+
+	return label && label->statement->number < block->last->number ? label : NULL;
+}
+
+/*
+ * The label that the branches of a loop lead back to: that of its header, if one does. Else the
+ * header comes after the body in the text; of its branches back, that to the first label is taken,
+ * unless it is a loop of its own.
+ */
+static const struct gt_ptx_label *find_back_label(const struct loop_search *search,
+						  const struct loop_back_edge *edges, size_t count,
+						  uint32_t loop)
+{
+	const struct gt_ptx_label *header = edges[0].label, *first = header;
+
+	for (size_t i = 0; i < count; i++)
+		if (backward_label(&search->blocks.items[edges[i].block]) == header)
+			return header;
+	gt_vec_each (number, &search->body) {
+		const struct loop_block *block = &search->blocks.items[*number];
+		const struct gt_ptx_label *label = backward_label(block);
+
+		if (label && is_in(search, block->taken, loop) &&
+		    !is_retreating(search, block, block->taken) &&
+		    label->statement->number < first->statement->number)
+			first = label;
+	}
+	return first;
+}
+
+/* The branches from blocks of a loop to others. Each has a path that stays in it. */
+static int add_ends(struct loop_search *search, const struct loop_back_edge *edges, size_t count,
+		    uint32_t loop)
+{
+	const struct gt_ptx_label *back = find_back_label(search, edges, count, loop);
 	int error = 0;
 
 	for (size_t i = 0; i < search->body.count && !error; i++) {
 		const struct loop_block *block = &search->blocks.items[search->body.items[i]];
-		struct gt_patch_loop_end end = {.statement = block->last, .loop = label};
+		struct gt_patch_loop_end end = {
+			.statement = block->last,
+			.loop = edges[0].label,
+			.back = back,
+		};
 
 		if (!block->last || !block->last->instruction.guard)
 			continue;
@@ -278,7 +324,7 @@ static int add_ends(struct loop_search *search, const struct gt_ptx_label *label
 	return error;
 }
 
-/* A loop with all branches back to its label. */
+/* A loop with all back edges to its header. */
 static int add_loop(struct loop_search *search, const struct loop_back_edge *edges, size_t count,
 		    uint32_t loop)
 {
@@ -296,7 +342,7 @@ static int add_loop(struct loop_search *search, const struct loop_back_edge *edg
 		return 0;
 	}
 	error = gt_vec_push(&search->found->labels, edges[0].label);
-	return error ? error : add_ends(search, edges[0].label, loop);
+	return error ? error : add_ends(search, edges, count, loop);
 }
 
 static int compare_edges(const void *a, const void *b)
@@ -316,7 +362,7 @@ static int compare_ends(const void *a, const void *b)
 	if (one->after != other->after)
 		return one->after ? 1 : -1;
 	/* The inner loop first. */
-	return one->loop->statement->number < other->loop->statement->number ? 1 : -1;
+	return one->back->statement->number < other->back->statement->number ? 1 : -1;
 }
 
 static int add_loops(struct loop_search *search)

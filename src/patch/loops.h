@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The natural loops of a function, and the branches on which threads leave them. A loop is known by
- * the label that its branches lead back to. See "natural loop" in Aho, Lam, Sethi, Ullman,
- * Compilers, 9.6.6.
+ * the label of its header: where threads enter it, and where all of its back edges lead. See
+ * "natural loop" in Aho, Lam, Sethi, Ullman, Compilers, 9.6.6. In the text the header may come
+ * after the body, which falls through to it ("bra $test; $body: …; $test: …; @%p bra $body;").
  */
 #pragma once
 
@@ -13,6 +14,9 @@
 struct gt_patch_loop_end {
 	const struct gt_ptx_statement *statement; /* a bra, ret or exit with a guard */
 	const struct gt_ptx_label *loop;
+	/* The earlier label that a branch of the loop leads to: `loop`, unless the body comes
+	 * first. */
+	const struct gt_ptx_label *back;
 	bool after; /* threads leave where they do not take it */
 };
 

@@ -215,6 +215,7 @@ static int add_loop_ends(struct gt_patcher *patcher, const struct gt_ptx_functio
 
 		site.kinds = 1u << GT_KIND_LOOP_END;
 		site.loop = (*next)->loop;
+		site.back = (*next)->back;
 		error = add_site_at(patcher, function, &site);
 	}
 	return error;

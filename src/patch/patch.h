@@ -114,7 +114,8 @@ enum gt_patch_scope {
 struct gt_patch_site {
 	const char *function;                     /* mangled name; the parsed module's */
 	const struct gt_ptx_statement *statement; /* NULL: the start or the end of the body */
-	const struct gt_ptx_label *loop;          /* at a loop's end: the loop's label; or NULL */
+	const struct gt_ptx_label *loop;          /* at a loop's end: of its header; or NULL */
+	const struct gt_ptx_label *back;          /* there: that it branches back to (loops.h) */
 	const struct gt_ptx_loc *loc;             /* its source position; NULL: unknown */
 	uint32_t number;                          /* the context's `site` */
 	uint32_t line;                            /* the context's `line`: of the PTX text */

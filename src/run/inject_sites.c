@@ -112,11 +112,11 @@ static void put_instruction(const struct gt_ptx_statement *statement, struct gt_
 
 /* ---- loops ------------------------------------------------------------------------------ */
 
-/* The PTX line of the label of the loop whose branch back or end a site is; 0: it is neither. */
+/* The PTX line of the label that the loop of a site branches back to; 0: it is at none. */
 static uint32_t find_loop_line(const struct gt_patch_site *site)
 {
-	if (site->loop)
-		return site->loop->statement->position.line;
+	if (site->back)
+		return site->back->statement->position.line;
 	if (!(site->kinds & 1u << GT_KIND_LOOP))
 		return 0;
 	return site->statement->instruction.operands[0].label->statement->position.line;
