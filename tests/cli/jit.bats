@@ -163,6 +163,51 @@ untouched() {
 	inserted python3 "$programs/ctypes_client.py" "$programs/kernels.cu" -lineinfo
 }
 
+@test "a Python program that runs ptxas as a child process is patched" {
+	need_command python3
+	need_command nvcc
+	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	inserted python3 "$programs/ctypes_client.py" kernels.ptx
+	inserted python3 "$programs/ctypes_client.py" kernels.ptx -lineinfo
+}
+
+# images_of FORMAT: an image of kernels.cu.
+images_of() {
+	need_command nvcc
+	case $1 in
+	ptx) nvcc -arch=$arch -ptx -o image "$programs/kernels.cu" ;;
+	cubin) cubin image -lineinfo ;;
+	fatbin) nvcc -gencode arch=compute_75,code=compute_75 -fatbin -o image "$programs/kernels.cu" ;;
+	esac
+}
+
+# counted NUMBER COMMAND…: runs it with the GPU programs, which count NUMBER launches of 1024 threads.
+counted() {
+	local threads=$(($1 * 1024))
+	gputap run --gpu soft --json program.o -- "${@:2}"
+	expect_status 0
+	[ "$(grep -cx 'add: 1000 sums are right' <<<"$output")" = "$1" ]
+	[ "$(jq -c 'select(.maps) | [.maps[].entries[].value]' <<<"$(grep '^{' <<<"$output")")" = \
+		"[$threads,$threads]" ] || fail "not all threads were counted"
+}
+
+@test "images are patched from the end of readable memory and from odd addresses" {
+	compile images
+	for format in ptx cubin fatbin; do
+		images_of $format
+		counted 5 ./images where image
+	done
+}
+
+@test "a module that is loaded and unloaded 200 times costs nothing that grows" {
+	compile images
+	for format in ptx cubin; do
+		images_of $format
+		counted 200 ./images again image 200
+		expect_no_output_line ' grew: '
+	done
+}
+
 @test "the agent leaves to dlsym what RTLD_NEXT and RTLD_DEFAULT mean to its caller" {
 	mkdir -p one
 	cat >first.c <<-'END'

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# ctypes_client.py SOURCE [OPTIONS…]: compiles a source by NVRTC, loads the cubin and runs its kernel `add`,
-# all by ctypes, as many Python packages do.
+# ctypes_client.py SOURCE [OPTIONS…]: compiles a source by NVRTC, or PTX by a ptxas process, loads the cubin and
+# runs its kernel `add`, all by ctypes, as many Python packages do.
 import ctypes
+import os
+import subprocess
 import sys
+import tempfile
 
 COUNT, BLOCK = 1000, 256
 
 cuda = ctypes.CDLL("libcuda.so.1")
-nvrtc = ctypes.CDLL("libnvrtc.so.13")
+nvrtc = None if sys.argv[1].endswith(".ptx") else ctypes.CDLL("libnvrtc.so.13")
 
 
 def check(name, error):
@@ -31,6 +34,14 @@ def compile_source(path, options):
     call(nvrtc, "nvrtcGetCUBIN", program, cubin)
     call(nvrtc, "nvrtcDestroyProgram", ctypes.byref(program))
     return cubin
+
+
+def assemble(path, options):
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = os.path.join(folder, "cubin")
+        subprocess.run(["ptxas", path, "-o", cubin] + options, check=True)
+        with open(cubin, "rb") as file:
+            return file.read()
 
 
 def start():
@@ -62,7 +73,8 @@ def run_add(function):
 def main():
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     architecture = start()
-    cubin = compile_source(sys.argv[1], [architecture] + sys.argv[2:])
+    compiler = compile_source if nvrtc else assemble
+    cubin = compiler(sys.argv[1], [architecture] + sys.argv[2:])
     call(cuda, "cuModuleLoadData", ctypes.byref(module), cubin)
     call(cuda, "cuModuleGetFunction", ctypes.byref(function), module, b"add")
     run_add(function)

@@ -139,6 +139,8 @@ static inline void run_add(CUfunction add)
 	CHECK(cuLaunchKernel(add, (COUNT + BLOCK - 1) / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL,
 			     arguments, NULL));
 	CHECK(cuMemcpyDtoH(c, memory[2], bytes));
+	for (int i = 0; i < 3; i++)
+		CHECK(cuMemFree(memory[i]));
 	for (int i = 0; i < COUNT; i++)
 		right += c[i] == (float)(3 * i);
 	printf("add: %d sums are right\n", right);
