@@ -118,10 +118,12 @@ struct gt_patch_site {
 	const struct gt_ptx_label *back;          /* there: that it branches back to (loops.h) */
 	const struct gt_ptx_loc *loc;             /* its source position; NULL: unknown */
 	uint32_t number;                          /* the context's `site` */
-	uint32_t line;                            /* the context's `line`: of the PTX text */
-	uint32_t kinds;                           /* bit n: of gt_section_kind n */
-	bool after;                               /* the programs run after the statement */
-	uint64_t programs;                        /* bit n: program n runs here */
+	const char *opcode; /* of SPIR-V, static: of the instruction; NULL: an end of a kernel */
+	/* The context's `line`: of the PTX text; of SPIR-V, the number of the instruction. */
+	uint32_t line;
+	uint32_t kinds;    /* bit n: of gt_section_kind n */
+	bool after;        /* the programs run after the statement */
+	uint64_t programs; /* bit n: program n runs here */
 };
 
 /* A kernel that at least one program matches. */

@@ -253,7 +253,10 @@ static void put_location(const struct gt_inject_location *location, struct gt_st
 	gt_strbuf_printf(text, ":%u", location->line);
 }
 
-/* "matmul.cu:31"; "sum.h:7 < main.cu:31": inlined; "PTX 45": without line information. */
+/*
+ * "matmul.cu:31"; "sum.h:7 < main.cu:31": inlined; "PTX 45", "SPIR-V 77": without line information.
+ * Instructions of SPIR-V begin with "Op".
+ */
 static void put_place(const struct gt_inject_site *site, struct gt_strbuf *text)
 {
 	for (uint32_t i = 0; i < site->location_count; i++) {
@@ -262,7 +265,8 @@ static void put_place(const struct gt_inject_site *site, struct gt_strbuf *text)
 		put_location(&site->locations[i], text);
 	}
 	if (!site->location_count)
-		gt_strbuf_printf(text, "PTX %u", site->line);
+		gt_strbuf_printf(text, "%s %u", strncmp(site->text, "Op", 2) ? "PTX" : "SPIR-V",
+				 site->line);
 }
 
 /* "ld.global.f32 %f1, [%rd1];", or "ld.global.f32, 12 instructions" */

@@ -80,7 +80,7 @@ static bool is_program(const struct gt_inject_job *job)
 	return job->request.operation == GT_AGENT_PROGRAM;
 }
 
-/* Keep the sites of a program: the ends of its kernels. */
+/* Keep the sites of a program. */
 static void put_program_sites(struct gt_inject *inject, const struct gt_patch_result *result)
 {
 	gt_vec_each (site, &result->sites) {
@@ -88,7 +88,8 @@ static void put_program_sites(struct gt_inject *inject, const struct gt_patch_re
 			.function = site->function,
 			.is_kernel = true,
 			.kinds = site->kinds,
-			.text = "",
+			.line = site->line,
+			.text = site->opcode ? site->opcode : "",
 		};
 
 		gt_inject_sites_put(inject->sites, &kept);

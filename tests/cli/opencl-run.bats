@@ -70,6 +70,15 @@ expect_counts() {
 	expect_output 196096,784384,2654100,131072,524288,2654100,327168,1048576,458752,458752,196096
 }
 
+@test "reports of accesses and branches have a row for each instruction of an OpenCL kernel" {
+	need_file "$examples/opencl/opencl-reduce" "OpenCL example"
+	gputap memtrace --gpu soft -- "$examples/opencl/opencl-reduce"
+	expect_status 0
+	[ "$(grep -c '  SPIR-V [0-9]* *reduce  Op\(Load\|Store\)$' <<<"$output")" = 7 ]
+	gputap divergence --gpu soft -- "$examples/opencl/opencl-reduce"
+	[ "$(grep -c '  SPIR-V [0-9]* *reduce  OpBranchConditional$' <<<"$output")" = 3 ]
+}
+
 @test "kernels with local memory and barriers, and several queues, are counted" {
 	need_file "$examples/opencl/opencl-matmul" "OpenCL example"
 	counted "$count" "$examples/opencl/opencl-matmul"

@@ -15,35 +15,37 @@
 /* ---- memory accesses ------------------------------------------------------------------- */
 
 /* Where the operands of an access are, as words of the instruction; 0: it has none. */
+#define ROW(name) SpvOp##name, "Op" #name
 static const struct access_row {
 	unsigned opcode;
+	const char *name;
 	enum gt_memory_access kind;
 	uint8_t pointer, value;
 } access_rows[] = {
-	{SpvOpLoad, GT_MEMORY_LOAD, 3, 2},
-	{SpvOpStore, GT_MEMORY_STORE, 1, 2},
-	{SpvOpAtomicLoad, GT_MEMORY_LOAD, 3, 2},
-	{SpvOpAtomicStore, GT_MEMORY_STORE, 1, 4},
-	{SpvOpAtomicExchange, GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(Load), GT_MEMORY_LOAD, 3, 2},
+	{ROW(Store), GT_MEMORY_STORE, 1, 2},
+	{ROW(AtomicLoad), GT_MEMORY_LOAD, 3, 2},
+	{ROW(AtomicStore), GT_MEMORY_STORE, 1, 4},
+	{ROW(AtomicExchange), GT_MEMORY_ATOMIC, 3, 6},
 	/* The value that is compared, as the first operand of PTX's atom.cas. */
-	{SpvOpAtomicCompareExchange, GT_MEMORY_ATOMIC, 3, 8},
-	{SpvOpAtomicCompareExchangeWeak, GT_MEMORY_ATOMIC, 3, 8},
-	{SpvOpAtomicIIncrement, GT_MEMORY_ATOMIC, 3, 0},
-	{SpvOpAtomicIDecrement, GT_MEMORY_ATOMIC, 3, 0},
-	{SpvOpAtomicIAdd, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicISub, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicSMin, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicUMin, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicSMax, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicUMax, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicAnd, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicOr, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicXor, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicFlagTestAndSet, GT_MEMORY_ATOMIC, 3, 0},
-	{SpvOpAtomicFlagClear, GT_MEMORY_ATOMIC, 1, 0},
-	{SpvOpAtomicFMinEXT, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicFMaxEXT, GT_MEMORY_ATOMIC, 3, 6},
-	{SpvOpAtomicFAddEXT, GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicCompareExchange), GT_MEMORY_ATOMIC, 3, 8},
+	{ROW(AtomicCompareExchangeWeak), GT_MEMORY_ATOMIC, 3, 8},
+	{ROW(AtomicIIncrement), GT_MEMORY_ATOMIC, 3, 0},
+	{ROW(AtomicIDecrement), GT_MEMORY_ATOMIC, 3, 0},
+	{ROW(AtomicIAdd), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicISub), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicSMin), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicUMin), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicSMax), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicUMax), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicAnd), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicOr), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicXor), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicFlagTestAndSet), GT_MEMORY_ATOMIC, 3, 0},
+	{ROW(AtomicFlagClear), GT_MEMORY_ATOMIC, 1, 0},
+	{ROW(AtomicFMinEXT), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicFMaxEXT), GT_MEMORY_ATOMIC, 3, 6},
+	{ROW(AtomicFAddEXT), GT_MEMORY_ATOMIC, 3, 6},
 };
 
 static const struct access_row *find_access_row(unsigned opcode)
@@ -52,6 +54,24 @@ static const struct access_row *find_access_row(unsigned opcode)
 		if (access_rows[i].opcode == opcode)
 			return &access_rows[i];
 	return NULL;
+}
+
+const char *gt_spirv_opcode_name(unsigned opcode)
+{
+	const struct access_row *row = find_access_row(opcode);
+
+	switch (opcode) {
+	case SpvOpExtInst:
+		return "OpExtInst";
+	case SpvOpControlBarrier:
+		return "OpControlBarrier";
+	case SpvOpBranch:
+		return "OpBranch";
+	case SpvOpBranchConditional:
+		return "OpBranchConditional";
+	default:
+		return row ? row->name : "";
+	}
 }
 
 /* The extended instruction of OpenCL; UINT32_MAX: it is none. */

@@ -24,6 +24,9 @@ int gt_spirv_read_access(const struct gt_spirv_module *module,
 			 const struct gt_spirv_instruction *instruction,
 			 struct gt_spirv_access *ret_access);
 
+/* "OpLoad": the name of an instruction that can be a site; "": it is none. */
+const char *gt_spirv_opcode_name(unsigned opcode);
+
 /*
  * Variables of functions that compilers keep in registers, since nothing but loads and stores
  * refers to them. What they hold is no memory: compilers for OpenCL write each variable of the

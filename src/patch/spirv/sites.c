@@ -137,7 +137,6 @@ static int reject_sites(struct gt_spirv_patcher *patcher, uint64_t programs, con
 struct site_search {
 	struct gt_spirv_patcher *patcher;
 	struct gt_spirv_patch_function *function;
-	uint32_t line; /* of OpLine; 0: none */
 };
 
 /* Code before a branch precedes an instruction that belongs to it. */
@@ -155,7 +154,9 @@ static int add_place(struct site_search *search, size_t instruction, uint32_t ki
 	struct gt_spirv_patch_function *function = search->function;
 	struct gt_patch_site site = {
 		.function = function->name,
-		.line = search->line,
+		.line = (uint32_t)instruction + 1,
+		.opcode = gt_spirv_opcode_name(
+			patcher->module->instructions.items[instruction].opcode),
 		.kinds = kinds,
 		.after = after,
 		.programs = programs_at(patcher, function->matched, kinds),
@@ -195,14 +196,6 @@ static int reject_instruction(struct site_search *search, size_t instruction)
 		     : 0;
 }
 
-static void follow_line(struct site_search *search, const struct gt_spirv_instruction *one)
-{
-	if (one->opcode == SpvOpLine && one->count == 4)
-		search->line = one->words[2];
-	else if (one->opcode == SpvOpNoLine || one->opcode == SpvOpLabel)
-		search->line = 0;
-}
-
 static int find_instruction_sites(struct site_search *search, size_t instruction)
 {
 	struct gt_spirv_patcher *patcher = search->patcher;
@@ -210,7 +203,6 @@ static int find_instruction_sites(struct site_search *search, size_t instruction
 	uint32_t kinds, after;
 	int error = 0;
 
-	follow_line(search, one);
 	kinds = gt_spirv_instruction_kinds(patcher->module, one, patcher->registers) |
 		branch_kinds(patcher, instruction);
 	after = gt_patch_kinds_after(kinds);
@@ -332,7 +324,7 @@ int gt_spirv_find_sites(struct gt_spirv_patcher *patcher, struct gt_spirv_patch_
 {
 	const struct gt_spirv_function *code =
 		&patcher->module->functions.items[function - patcher->functions];
-	struct site_search search = {patcher, function, 0};
+	struct site_search search = {patcher, function};
 	int error = 0;
 
 	function->first_place = patcher->places.count;
