@@ -140,8 +140,10 @@ static void handle_batch(struct work_struct *work)
 	for (i = 0; i < batch->count; i++) {
 		struct uvm_fault_buffer_entry entry = {GPU_FAULT_ADDRESS + i * PAGE_SIZE};
 		struct uvm_perf_event_data data = {.processor = UVM_GPU, .entry = &entry};
+		struct uvm_fault_buffer_entry none = {0};
+		struct uvm_perf_event_data other = {.processor = UVM_GPU, .entry = &none};
 
-		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_MODULE_UNLOAD, &data); /* no fault */
+		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_MODULE_UNLOAD, &other);
 		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_FAULT, &data);
 		uvm_perf_event_notify(NULL, UVM_PERF_EVENT_MIGRATION, &data);
 	}
