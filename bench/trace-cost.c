@@ -11,8 +11,9 @@
  *
  * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
  * the process's memory at the return: "with_result". Times are lower quartiles of short windows, so
- * that other programs on the machine disturb them little. One round a run: bench/run takes the
- * medians.
+ * that other programs on the machine disturb them little. "programs": the part of the programs, as
+ * the kernel measures it, without that of an empty pair; it does not depend on the price of traps.
+ * One round a run: bench/run takes the medians.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -108,6 +109,106 @@ static double ns_per_call(void (*call)(void), long calls)
 	return windows[count / 4];
 }
 
+/* ---- the run time of the programs ---- */
+
+#define MAX_PROGRAMS 32
+#define PROGRAM_WINDOWS 500
+
+struct runs {
+	__u64 count, ns;
+};
+
+/* All programs on calls, of other sessions, too; none: of one that has ended. */
+static size_t find_programs(int fds[MAX_PROGRAMS])
+{
+	static const char *const names[] = {"call_session", "count_session", "call_entry",
+					    "call_return",  "empty_entry",   "empty_return",
+					    "timed_entry",  "timed_return"};
+	size_t count = 0;
+	__u32 id = 0;
+
+	while (count < MAX_PROGRAMS && !bpf_prog_get_next_id(id, &id)) {
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+		int fd = bpf_prog_get_fd_by_id(id);
+		bool wanted = false;
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &size))
+			for (size_t i = 0; i < gt_countof(names); i++)
+				wanted |= !strcmp(info.name, names[i]);
+		if (wanted)
+			fds[count++] = fd;
+		else
+			close(fd);
+	}
+	return count;
+}
+
+static void read_runs(const int *fds, size_t count, struct runs *ret_runs)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+
+		bpf_obj_get_info_by_fd(fds[i], &info, &size);
+		ret_runs[i] = (struct runs){info.run_cnt, info.run_time_ns};
+	}
+}
+
+/*
+ * The time of a call in the programs that run at each one, as the kernel measures it, the traps not
+ * included: the lower quartile, too. It has the price of the measurement.
+ */
+static double ns_in_programs(void (*call)(void))
+{
+	static double windows[PROGRAM_WINDOWS];
+	struct runs before[MAX_PROGRAMS], after[MAX_PROGRAMS];
+	gt_autoclose int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	int fds[MAX_PROGRAMS];
+	size_t count = find_programs(fds);
+
+	for (size_t i = 0; i < PROGRAM_WINDOWS; i++) {
+		__u64 ns = 0;
+
+		read_runs(fds, count, before);
+		for (int j = 0; j < WINDOW; j++)
+			call();
+		read_runs(fds, count, after);
+		for (size_t j = 0; j < count; j++)
+			if (after[j].count - before[j].count >= WINDOW)
+				ns += after[j].ns - before[j].ns;
+		windows[i] = (double)ns / WINDOW;
+	}
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	qsort(windows, PROGRAM_WINDOWS, sizeof(*windows), compare_ns);
+	return stats < 0 ? 0 : windows[PROGRAM_WINDOWS / 4];
+}
+
+/* What was measured of a kind of tracing, ns a call. */
+struct cost {
+	double all, programs;
+};
+
+/* All calls that `measure` makes. */
+static uint64_t measured_calls(long calls)
+{
+	return (uint64_t)(calls + calls / 10 + PROGRAM_WINDOWS * WINDOW);
+}
+
+/* After a warm-up of a tenth of the calls. */
+static struct cost measure(void (*call)(void), long calls)
+{
+	struct cost cost;
+
+	ns_per_call(call, calls / 10);
+	cost.all = ns_per_call(call, calls);
+	cost.programs = ns_in_programs(call);
+	return cost;
+}
+
 static int find_function(char **ret_path, uint64_t *ret_offset)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
@@ -127,7 +228,7 @@ static void ignore_rejected(void *context, const struct gt_site *site, int error
 }
 
 /* With a pair of programs of empty.bpf.c: empty ones, or the time stamps of a duration alone. */
-static double with_pair(bool is_timed, const char *path, uint64_t offset, long calls)
+static struct cost with_pair(bool is_timed, const char *path, uint64_t offset, long calls)
 {
 	struct gt_site site = {.name = "cudaSetDevice", .offset = offset};
 	const struct gt_attach_request request = {
@@ -140,10 +241,10 @@ static double with_pair(bool is_timed, const char *path, uint64_t offset, long c
 	struct empty_bpf *skeleton = empty_bpf__open();
 	bool multi = !gt_multi_link_check(GT_MULTI_ENTRY);
 	struct gt_attacher attacher = {.method = multi ? GT_ATTACH_MULTI : GT_ATTACH_PERF};
-	double ns = -1;
+	struct cost cost = {-1, -1};
 
 	if (!skeleton)
-		return -1;
+		return cost;
 	attacher.entry = is_timed ? skeleton->progs.timed_entry : skeleton->progs.empty_entry;
 	attacher.at_return = is_timed ? skeleton->progs.timed_return : skeleton->progs.empty_return;
 	/* For perf events; the empty programs do not look into it. */
@@ -153,14 +254,12 @@ static double with_pair(bool is_timed, const char *path, uint64_t offset, long c
 		gt_multi_link_prepare(attacher.entry, GT_MULTI_ENTRY);
 		gt_multi_link_prepare(attacher.at_return, GT_MULTI_RETURN);
 	}
-	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL)) {
-		ns_per_call(call_plain, calls / 10);
-		ns = ns_per_call(call_plain, calls);
-	}
+	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL))
+		cost = measure(call_plain, calls);
 	gt_detach(attachment);
 	close(attacher.sites);
 	empty_bpf__destroy(skeleton);
-	return ns;
+	return cost;
 }
 
 /* Whether the account at the end of the capture holds for this many calls. */
@@ -184,43 +283,42 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 	return right;
 }
 
-/* Time calls under `gputap trace` with more arguments, after a warm-up of a tenth of them. */
-static double with_gputap(const char *const more[3], const char *stack, void (*call)(void),
-			  long calls)
+/* Time calls under `gputap trace` with more arguments. */
+static struct cost with_gputap(const char *const more[3], const char *stack, void (*call)(void),
+			       long calls)
 {
 	const char *const arguments[] = {"trace",   "-f",    "cuda?etDevice,cudaLaunchKernel",
 					 "--stack", stack,   more[0],
 					 more[1],   more[2], NULL};
+	struct cost cost = {-1, -1};
 	pid_t gputap = 0;
-	double ns;
 
 	if (start_gputap(arguments, &gputap))
-		return -1;
-	ns_per_call(call, calls / 10);
-	ns = ns_per_call(call, calls);
+		return cost;
+	cost = measure(call, calls);
 	kill(gputap, SIGINT);
 	waitpid(gputap, NULL, 0);
-	return ns;
+	return cost;
 }
 
 /* The same, into a capture whose totals must add up. */
-static double recorded(const char *stack, void (*call)(void), long calls, uint64_t *lost)
+static struct cost recorded(const char *stack, void (*call)(void), long calls, uint64_t *lost)
 {
 	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap";
 	int fd = mkstemps(capture, strlen(".gtap"));
-	double ns;
+	struct cost cost = {-1, -1};
 
 	if (fd < 0)
-		return -1;
+		return cost;
 	close(fd);
-	ns = with_gputap((const char *[3]){"-o", capture}, stack, call, calls);
-	if (!is_accounted(capture, calls + calls / 10, lost)) {
-		fprintf(stderr, "trace-cost: the totals do not add up to %ld calls\n",
-			calls + calls / 10);
-		ns = -1;
+	cost = with_gputap((const char *[3]){"-o", capture}, stack, call, calls);
+	if (!is_accounted(capture, measured_calls(calls), lost)) {
+		fprintf(stderr, "trace-cost: the totals do not add up to %" PRIu64 " calls\n",
+			measured_calls(calls));
+		cost.all = -1;
 	}
 	unlink(capture);
-	return ns;
+	return cost;
 }
 
 /* ---- recorded by the agent ---- */
@@ -312,12 +410,36 @@ static const struct {
 	{"live_text", call_plain, "none", " (goal: 1.3)", {"-o", "/dev/null"}},
 };
 
+/* Print what each case costs; 1: one failed. */
+static int measure_cases(long calls, struct cost empty)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		struct cost cost =
+			cases[i].output[0]
+				? with_gputap(cases[i].output, cases[i].stack, cases[i].call, calls)
+				: recorded(cases[i].stack, cases[i].call, calls, &lost);
+
+		if (cost.all <= 0)
+			return 1;
+		printf("trace.%s %.1f ns a call\n", cases[i].name, cost.all);
+		printf("trace.%s/empty_pair %.3f x%s\n", cases[i].name, cost.all / empty.all,
+		       cases[i].goal);
+		printf("trace.%s.programs %.1f ns a call\n", cases[i].name,
+		       cost.programs - empty.programs);
+	}
+	printf("trace.lost %" PRIu64 " calls\n", lost);
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
 	long calls = count > 1 && !strcmp(arguments[1], "--quick") ? 100000 : 300000;
-	double empty, timed, untraced;
 	gt_autofree char *path = NULL;
-	uint64_t offset, lost = 0;
+	struct cost empty, timed;
+	uint64_t offset;
+	double untraced;
 
 	if (count == 4 && !strcmp(arguments[1], "--child"))
 		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
@@ -330,22 +452,13 @@ int main(int count, char **arguments)
 	untraced = ns_per_call(call_plain, calls);
 	empty = with_pair(false, path, offset, calls);
 	timed = with_pair(true, path, offset, calls);
-	if (empty <= 0 || timed <= 0)
+	if (empty.all <= 0 || timed.all <= 0)
 		return 1;
 	printf("trace.untraced %.2f ns a call\n", untraced);
-	printf("trace.empty_pair %.1f ns a call\n", empty);
-	printf("trace.timed_pair/empty_pair %.3f x\n", timed / empty);
-	for (size_t i = 0; i < gt_countof(cases); i++) {
-		double ns =
-			cases[i].output[0]
-				? with_gputap(cases[i].output, cases[i].stack, cases[i].call, calls)
-				: recorded(cases[i].stack, cases[i].call, calls, &lost);
-
-		if (ns <= 0)
-			return 1;
-		printf("trace.%s %.1f ns a call\n", cases[i].name, ns);
-		printf("trace.%s/empty_pair %.3f x%s\n", cases[i].name, ns / empty, cases[i].goal);
-	}
-	printf("trace.lost %" PRIu64 " calls\n", lost);
-	return measure_agent(arguments[0], calls, empty);
+	printf("trace.empty_pair %.1f ns a call\n", empty.all);
+	printf("trace.timed_pair/empty_pair %.3f x\n", timed.all / empty.all);
+	printf("trace.timed_pair.programs %.1f ns a call\n", timed.programs - empty.programs);
+	if (measure_cases(calls, empty))
+		return 1;
+	return measure_agent(arguments[0], calls, empty.all);
 }
