@@ -183,6 +183,8 @@ enum gt_agent_chunk_kind {
 	GT_AGENT_CHUNK_SOURCE, /* code: OpenCL C */
 	/* Code: SPIR-V, the bitcode of SPIR, or, of another binary, its first bytes or none. */
 	GT_AGENT_CHUNK_BINARY,
+	/* Options that the device's compiler has without being given them, for all source. */
+	GT_AGENT_CHUNK_DEVICE,
 };
 
 struct gt_agent_chunk {

@@ -12,7 +12,7 @@
 
 enum {
 	MAX_WORDS = 256, /* of build options */
-	MAX_COMMAND_WORDS = 4 * GT_CL_MAX_SOURCES + 32,
+	MAX_COMMAND_WORDS = 4 * GT_CL_MAX_SOURCES + 64,
 };
 
 /* The oldest first: what they write, each device's compiler reads. */
@@ -108,7 +108,7 @@ struct step {
 	enum { COMPILE, ASSEMBLE, LINK, CONVERT } kind;
 	const char *tool;
 	/* Of COMPILE: */
-	const struct options *options;
+	const struct options *options, *device_options;
 	int directory;
 	const char *overlay; /* with its headers; NULL: there are none */
 };
@@ -145,6 +145,14 @@ static int end_command(struct command *command, const struct gt_cl_files *files,
 	return gt_cl_run_tool(command->words, files, directory);
 }
 
+/* Extensions are an option of clang's compiler proper. */
+static void add_device_option(struct command *command, const char *word)
+{
+	if (!strncmp(word, "-cl-ext=", strlen("-cl-ext=")))
+		add_word(command, "-Xclang");
+	add_word(command, word);
+}
+
 /* OpenCL C to the text of LLVM's intermediate code. */
 static int run_compiler(const struct step *step, const struct gt_cl_files *files)
 {
@@ -158,6 +166,8 @@ static int run_compiler(const struct step *step, const struct gt_cl_files *files
 	add_word(&command, "-Dinline=");
 	if (!options->has_version)
 		add_word(&command, "-cl-std=CL1.2");
+	for (size_t i = 0; i < step->device_options->count; i++)
+		add_device_option(&command, step->device_options->words[i]);
 	if (step->overlay) {
 		add_word(&command, "-ivfsoverlay");
 		add_word(&command, step->overlay);
@@ -281,7 +291,8 @@ struct compiler {
 };
 
 static int compile_source(const struct compiler *compiler, const struct gt_cl_source *source,
-			  const struct options *options, struct gt_strbuf *ret_text)
+			  const struct options *options, const struct options *device_options,
+			  struct gt_strbuf *ret_text)
 {
 	gt_auto_cl_files files = GT_CL_FILES_NONE;
 	char overlay[GT_CL_HEADER_PATH];
@@ -289,6 +300,7 @@ static int compile_source(const struct compiler *compiler, const struct gt_cl_so
 		.kind = COMPILE,
 		.tool = tools[compiler->tool].compiler,
 		.options = options,
+		.device_options = device_options,
 		.directory = compiler->compilation->directory,
 	};
 	int error = gt_cl_files_open(&files, source->bytes, source->size, compiler->diag);
@@ -307,12 +319,16 @@ static int compile_text(const struct compiler *compiler, const struct gt_cl_sour
 	bool fuses = compiler->compilation->fuses;
 	gt_auto_strbuf text = GT_STRBUF_INIT, fused = GT_STRBUF_INIT;
 	const struct step assemble = {.kind = ASSEMBLE, .tool = tools[compiler->tool].compiler};
-	struct options options;
+	const char *given = compiler->compilation->device_options;
+	struct options options, device_options = {0};
 	int error = read_options(source->options, &options, compiler->diag);
 
 	if (!error)
-		error = compile_source(compiler, source, &options, &text);
+		error = read_options(given ? given : "", &device_options, compiler->diag);
+	if (!error)
+		error = compile_source(compiler, source, &options, &device_options, &text);
 	free(options.text);
+	free(device_options.text);
 	if (error)
 		return error;
 	if (fuses)

@@ -124,6 +124,7 @@ struct gt_cl_source {
 struct gt_cl_compilation {
 	const struct gt_cl_source *sources; /* linked where there are several */
 	size_t count;
+	const char *device_options; /* for all sources, before their own; NULL: none */
 	/* The device's compiler fuses products with sums where the language allows it. */
 	bool fuses;
 	int directory; /* that relative names of included files are in; -1: this process's */

@@ -45,6 +45,7 @@ static int compile(const struct gt_inject_job *job, const struct gt_inject_units
 	struct gt_cl_compilation compilation = {
 		.sources = units->sources.items,
 		.count = units->sources.count,
+		.device_options = units->device_options,
 		.fuses = job->request.form == GT_AGENT_FORM_SPIR && cpu_fuses(),
 	};
 	int error;

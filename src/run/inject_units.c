@@ -43,7 +43,8 @@ static bool read_chunk(struct unit_reader *reader, struct unit_chunk *ret_chunk)
 	return true;
 }
 
-static int read_options(struct unit_reader *reader, const struct unit_chunk *chunk)
+static int read_options(struct unit_reader *reader, const struct unit_chunk *chunk,
+			const char **ret_options)
 {
 	char *options = strndup(chunk->bytes, chunk->size);
 
@@ -51,7 +52,7 @@ static int read_options(struct unit_reader *reader, const struct unit_chunk *chu
 		free(options);
 		return -ENOMEM;
 	}
-	reader->options = options;
+	*ret_options = options;
 	return 0;
 }
 
@@ -114,7 +115,9 @@ static int take_chunk(struct unit_reader *reader, const struct unit_chunk *chunk
 {
 	switch (chunk->kind) {
 	case GT_AGENT_CHUNK_OPTIONS:
-		return read_options(reader, chunk);
+		return read_options(reader, chunk, &reader->options);
+	case GT_AGENT_CHUNK_DEVICE:
+		return read_options(reader, chunk, &reader->units->device_options);
 	case GT_AGENT_CHUNK_HEADER_NAME:
 		reader->name = chunk->bytes;
 		reader->name_length = chunk->size;

@@ -104,6 +104,10 @@ expect_counts() {
 	jq -e '.kernels == 200 and .found == 800 and .patched == 800' <<<"$coverage"
 }
 
+@test "a program is compiled with the version and the extensions of its device" {
+	expect_counts defined 64,64,4,4
+}
+
 @test "what OpenCL says of programs and kernels is what it says without gputap" {
 	expect_counts information 64,64,4,4
 	expect_counts references 64,64,4,4

@@ -53,6 +53,61 @@ static bool run_inline(void)
 	       launch_by_name(program, "number", 2, 6) && !clReleaseProgram(program);
 }
 
+/*
+ * What the device's compiler defines, by extensions that some devices have, and features: each that
+ * is defined changes the step.
+ */
+static const char defined_text[] = "int step(void) {\n"
+				   "	int step = __OPENCL_VERSION__ + __IMAGE_SUPPORT__ * 2;\n"
+				   "#ifdef cl_khr_fp16\n"
+				   "	step += 1000;\n"
+				   "#endif\n"
+				   "#ifdef cl_khr_fp64\n"
+				   "	step += 2000;\n"
+				   "#endif\n"
+				   "#ifdef cl_khr_subgroups\n"
+				   "	step += 4000;\n"
+				   "#endif\n"
+				   "#ifdef cl_khr_mipmap_image\n"
+				   "	step += 8000;\n"
+				   "#endif\n"
+				   "	return step;\n"
+				   "}\n"
+				   "__kernel void number(__global int *numbers, int first) {\n"
+				   "	int i = get_global_id(0);\n"
+				   "	numbers[i] = first + i * step();\n"
+				   "}\n";
+
+static bool has_extension(const char *name)
+{
+	static char extensions[1 << 14];
+
+	return !clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions,
+				NULL) &&
+	       strstr(extensions, name);
+}
+
+static bool run_defined(void)
+{
+	static const char *const names[] = {"cl_khr_fp16", "cl_khr_fp64", "cl_khr_subgroups",
+					    "cl_khr_mipmap_image"};
+	cl_program program = create(defined_text);
+	unsigned major = 0, minor = 0;
+	cl_bool images = CL_FALSE;
+	char version[128];
+	int step;
+
+	if (clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL) ||
+	    clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(images), &images, NULL) ||
+	    sscanf(version, "OpenCL %u.%u", &major, &minor) != 2)
+		return false;
+	step = (int)(major * 100 + minor * 10) + images * 2;
+	for (int i = 0; i < 4; i++)
+		step += has_extension(names[i]) ? 1000 << i : 0;
+	return !clBuildProgram(program, 1, &device, NULL, NULL, NULL) &&
+	       launch_by_name(program, "number", 1, step) && !clReleaseProgram(program);
+}
+
 static bool run_include(void)
 {
 	cl_program program = create("#include \"opencl_number.h\"\n");
@@ -264,6 +319,7 @@ int main(int count, char **arguments)
 		{"options", run_options},
 		{"include", run_include},
 		{"inline", run_inline},
+		{"defined", run_defined},
 		{"malformed", run_malformed},
 		{"callback", run_callback},
 		{"threads", run_threads},

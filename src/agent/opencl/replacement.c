@@ -208,7 +208,7 @@ static int load(const struct gt_cl_request *request, const struct devices *devic
 
 struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 {
-	const struct gt_cl_units *units = request->units;
+	struct gt_cl_units units = {0};
 	struct gt_cl_replacement *replacement = NULL;
 	struct gt_agent_exchange exchange;
 	struct devices devices;
@@ -216,11 +216,17 @@ struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 	void *maps;
 	int error = 0;
 
-	if (units->failed || !list_devices(request, &devices) ||
-	    !gt_cl_services->map_memory(&maps, &map_size) ||
+	if (!list_devices(request, &devices) || !gt_cl_services->map_memory(&maps, &map_size) ||
 	    (request->is_built && !may_match(request->program)))
 		return NULL;
-	gt_cl_services->ask_program(units->bytes, units->size, form_of(&devices), &exchange);
+	gt_cl_units_add_device(&units, devices.ids[0]);
+	gt_cl_units_append(&units, request->units);
+	if (units.failed) {
+		gt_cl_units_clear(&units);
+		return NULL;
+	}
+	gt_cl_services->ask_program(units.bytes, units.size, form_of(&devices), &exchange);
+	gt_cl_units_clear(&units);
 	if (exchange.patched)
 		error = load(request, &devices, &exchange, &replacement);
 	gt_cl_services->finish(&exchange, error, false);

@@ -23,6 +23,11 @@ bool gt_cl_units_add_code(struct gt_cl_units *units, cl_program program);
 bool gt_cl_units_add_header(struct gt_cl_units *units, cl_program header);
 /* A binary: all of it where it is SPIR-V or the bitcode of SPIR. */
 void gt_cl_units_add_binary(struct gt_cl_units *units, const void *bytes, size_t size);
+/*
+ * What a device's compiler defines (OpenCL C 3.0, 6.11), as options of clang: the version, the
+ * extensions and features.
+ */
+void gt_cl_units_add_device(struct gt_cl_units *units, cl_device_id device);
 /* Whether they are those of a program that was created from a binary. */
 bool gt_cl_units_is_binary(const struct gt_cl_units *units);
 void gt_cl_units_clear(struct gt_cl_units *units);

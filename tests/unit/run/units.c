@@ -101,7 +101,7 @@ TEST("headers of a binary are not those of the source after it")
 	gt_inject_units_clear(&units);
 }
 
-TEST("what is cut off, has no code, or has chunks of unknown kinds is malformed")
+TEST("what is truncated, has no code, or has chunks of unknown kinds is malformed")
 {
 	gt_auto_strbuf bytes = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT, header = GT_STRBUF_INIT;
 	struct gt_inject_units units;
