@@ -87,7 +87,7 @@ static bool is_preemptible(const struct gt_layer *layer)
 }
 
 /* What decides which programs are loaded. */
-struct loading {
+struct layer_loading {
 	bool exits;        /* those of exits of functions are */
 	bool preemptible;  /* is_preemptible() */
 	struct btf *types; /* of the kernel, loaded once for all hooks; NULL: not yet */
@@ -102,7 +102,7 @@ static bool is_typed(const struct gt_hook *hook)
  * Whether the kernel's BTF, which is loaded once for all hooks, has what a program with typed
  * arguments is attached to: a function, or the type of a tracepoint.
  */
-static bool has_typed_point(const struct gt_hook *hook, struct loading *how)
+static bool has_typed_point(const struct gt_hook *hook, struct layer_loading *how)
 {
 	char name[128];
 
@@ -120,7 +120,7 @@ static bool has_typed_point(const struct gt_hook *hook, struct loading *how)
  * Programs whose attachment point is known at loading must not be loaded where it is missing, nor
  * those that read types of a module that is not loaded.
  */
-static bool is_loadable(const struct gt_hook *hook, struct loading *how)
+static bool is_loadable(const struct gt_hook *hook, struct layer_loading *how)
 {
 	if ((hook->kind == GT_HOOK_EXIT && !how->exits) || waits_for_module(hook) ||
 	    (depends_on_preemption(hook) &&
@@ -131,7 +131,7 @@ static bool is_loadable(const struct gt_hook *hook, struct loading *how)
 }
 
 static int select_programs(const struct gt_layer *layer, struct bpf_object *object,
-			   struct loading *how, struct gt_diag *diag)
+			   struct layer_loading *how, struct gt_diag *diag)
 {
 	int error = 0;
 
@@ -169,7 +169,7 @@ static int configure_object(struct gt_layer_state *state, bool exits, struct gt_
 	const struct gt_layer *layer = state->layer;
 	struct bpf_object *object = state->object;
 	const struct gt_host *host = state->host;
-	struct loading how = {.exits = exits, .preemptible = is_preemptible(layer)};
+	struct layer_loading how = {.exits = exits, .preemptible = is_preemptible(layer)};
 	const __u8 preemptible = how.preemptible;
 	int error = select_programs(layer, object, &how, diag);
 
@@ -630,7 +630,7 @@ static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 /* Whether a program was not loaded for want of a module that has been loaded since. */
 static bool is_late_loadable(const struct gt_layer_state *state)
 {
-	struct loading how = {.exits = true, .preemptible = is_preemptible(state->layer)};
+	struct layer_loading how = {.exits = true, .preemptible = is_preemptible(state->layer)};
 	bool found = false;
 
 	for (size_t i = 0; i < state->layer->hook_count && !found; i++) {
