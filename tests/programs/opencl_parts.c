@@ -4,6 +4,7 @@
  * from binaries. Each checks the results of a kernel of 64 work-items, and prints "right".
  */
 #define CL_TARGET_OPENCL_VERSION 210
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "opencl_device.h"
 
 #include <stdlib.h>
