@@ -55,9 +55,11 @@ void gt_cli_set_input(struct gt_verify_options *options, const struct gt_section
 	options->input = GT_INPUT_CONTEXT;
 	options->context_size = for_gpu ? 0 : (uint32_t)memory_size;
 	options->memory_size = 0;
+	options->max_iterations = 0;
 	if (for_gpu && (gt_section_row(section->kind)->traits & GT_SECTION_ALONE)) {
 		options->input = GT_INPUT_MEMORY;
 		options->memory_size = (uint32_t)memory_size;
+		options->max_iterations = GT_BPF_MAX_ITERATIONS_ALONE;
 	}
 }
 

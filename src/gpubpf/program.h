@@ -47,6 +47,12 @@ enum {
 	GT_BPF_LOOP_HELPER = 181,
 };
 
+/*
+ * Iterations of a loop in a program of its own (gpu/run): those of a 32-bit counter. Only its user
+ * waits for it, whereas a program in a kernel delays the kernel.
+ */
+#define GT_BPF_MAX_ITERATIONS_ALONE (UINT64_C(1) << 32)
+
 /* A map as the object declares it. */
 struct gt_bpf_map {
 	char name[64];

@@ -38,7 +38,7 @@ expect() {
 
 @test "every program written for bpftime is verified unchanged, and only control needs an option" {
 	local name
-	for name in counter kernelretsnoop launchlate memory schedule threadhist; do
+	for name in counter kernelretsnoop launchlate matrix memory schedule threadhist; do
 		compile $name
 		gputap verify "$object"
 		expect_status 0
@@ -127,4 +127,37 @@ expect() {
 	expect_output_line '^vectors: 40 of 100 sums are right$'
 	json=$(grep '^{' <<<"$output")
 	expect '$maps.ended | map(.value)' '[160]'
+}
+
+# A product of 3 rows of 4 numbers and 4 rows of 2.
+multiply() {
+	gputap gpurun "$@" --json --grid 2x2 --block 2x2 \
+		--set 'sizes[0]=3,sizes[1]=2,sizes[2]=4' \
+		--set "left=@$BATS_TEST_TMPDIR/left" --set "right=@$BATS_TEST_TMPDIR/right" "$object"
+	expect_status 0
+	product=$(jq -c '.devices[0].maps[] | select(.name == "product") | .entries | map(.value)' \
+		<<<"$output")
+}
+
+@test "a program of its own may loop as often as a number of 32 bits from a map says" {
+	compile matrix
+	printf '%b' '\x1\0\0\0\x2\0\0\0\x3\0\0\0\x4\0\0\0' \
+		'\x5\0\0\0\x6\0\0\0\x7\0\0\0\x8\0\0\0' \
+		'\x1\0\0\0\x1\0\0\0\x1\0\0\0\xff\xff\xff\xff' >"$BATS_TEST_TMPDIR/left"
+	printf '%b' '\x1\0\0\0\x2\0\0\0\x3\0\0\0\x4\0\0\0' \
+		'\x5\0\0\0\x6\0\0\0\x7\0\0\0\x8\0\0\0' >"$BATS_TEST_TMPDIR/right"
+	multiply --on gpu --gpu soft
+	[ "$product" = '[50,60,114,140,2,4]' ] || fail "the product is $product"
+	multiply --on interp
+	[ "$product" = '[50,60,114,140,2,4]' ] || fail "the product is $product"
+	gputap verify --max-insns 1000000 "$object"
+	expect_status 1
+	expect_output_line ': rejected: .* 1000000'
+}
+
+@test "a program in a kernel may not loop as often as a number of 32 bits says" {
+	compile matrix
+	gputap verify --as "gpu/entry/*" "$object"
+	expect_status 1
+	expect_output_line ': rejected: The sequence of 8193 jumps is too complex.$'
 }

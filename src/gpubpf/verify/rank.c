@@ -236,7 +236,7 @@ static bool meets_limit(const struct rank_try *try, const struct gt_scalar *firs
 }
 
 static void try_test(struct gt_widened *widened, struct gt_state *first,
-		     const struct gt_loop_test *test, bool is_signed)
+		     const struct gt_loop_test *test, bool is_signed, uint64_t max)
 {
 	const struct gt_value *value = gt_location_value(first, (unsigned)test->location, NULL);
 	const struct gt_value *limit =
@@ -275,7 +275,7 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 			 try.limit.max > try.domain.max))
 		return;
 	count = count_iterations(&try);
-	if (count < 0 || count > GT_BPF_MAX_LOOPS ||
+	if (count < 0 || count > max ||
 	    (widened->rank.kind != GT_RANK_NONE && count >= widened->rank.iterations))
 		return;
 	widened->rank = (struct gt_loop_rank){
@@ -291,7 +291,8 @@ static void try_test(struct gt_widened *widened, struct gt_state *first,
 		(struct gt_loop_order){.holds = by_order, .is_signed = is_signed, .test = test};
 }
 
-void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t budget)
+void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t budget,
+		    uint64_t max)
 {
 	const struct gt_loop *loop = widened->loop;
 
@@ -305,9 +306,9 @@ void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t
 		    (value->min <= 0 && value->max >= 0))
 			continue;
 		if (!is_signed_operation(test->operation))
-			try_test(widened, first, test, false);
+			try_test(widened, first, test, false, max);
 		if (test->operation == BPF_JNE || is_signed_operation(test->operation))
-			try_test(widened, first, test, true);
+			try_test(widened, first, test, true, max);
 	}
 }
 

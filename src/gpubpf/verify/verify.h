@@ -32,10 +32,12 @@ struct gt_verify_options {
 	uint32_t max_size;     /* slots; 0: GT_BPF_MAX_INSNS */
 	uint64_t max_visited;  /* 0: 1,000,000 */
 	uint64_t max_executed; /* reject a larger bound; 0: none */
-	bool allow_control;    /* helpers that change the execution of the kernel */
-	bool strict;           /* accept unreachable instructions, as RFC 9669 does */
-	bool widens;           /* loops, from the first pass on; for tests */
-	bool lazy_precision;   /* from the first pass on (verify.c); for tests */
+	/* Of a widened loop, proved before it runs. 0: GT_BPF_MAX_LOOPS. */
+	uint64_t max_iterations;
+	bool allow_control;  /* helpers that change the execution of the kernel */
+	bool strict;         /* accept unreachable instructions, as RFC 9669 does */
+	bool widens;         /* loops, from the first pass on; for tests */
+	bool lazy_precision; /* from the first pass on (verify.c); for tests */
 	struct gt_verify_effort
 		*effort;       /* set by accepted and rejected programs; NULL: not needed */
 	struct gt_strbuf *log; /* each instruction visited with the registers; NULL: no log */

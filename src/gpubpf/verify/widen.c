@@ -447,6 +447,7 @@ static int widen_state(struct gt_verifier *verifier, struct gt_widened *widened)
 int gt_widen_enter(struct gt_verifier *verifier)
 {
 	struct gt_loop *loop = gt_loop_at(verifier, verifier->at);
+	uint64_t max = verifier->options->max_iterations;
 	struct gt_widened *widened;
 
 	if (!loop || loop->exact || verifier->state->widened_count == GT_MAX_NEST)
@@ -456,7 +457,8 @@ int gt_widen_enter(struct gt_verifier *verifier)
 	widened = loop->values ? begin_widened(verifier, loop) : NULL;
 	if (!widened)
 		return gt_verifier_no_memory(verifier);
-	gt_rank_choose(widened, verifier->state, budget_of(verifier, loop));
+	gt_rank_choose(widened, verifier->state, budget_of(verifier, loop),
+		       max ? max : GT_BPF_MAX_LOOPS);
 	if (widened->rank.kind == GT_RANK_NONE && has_steps(loop)) {
 		loop->exact = true;
 		return -EAGAIN;

@@ -183,7 +183,11 @@ bool gt_rank_apply_order(const struct gt_verifier *verifier, struct gt_state *st
  * Without an origin: there is none, or its steps are equal, so that it follows from the next value.
  */
 struct gt_value gt_rank_narrow(const struct gt_widened *widened, struct gt_state *state);
-/* Choose the test that limits the iterations of a loop to be widened, from its first state. */
-void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t budget);
+/*
+ * Choose the test that limits the iterations of a loop to be widened, from its first state. One
+ * that allows more than `max` is none.
+ */
+void gt_rank_choose(struct gt_widened *widened, struct gt_state *first, uint64_t budget,
+		    uint64_t max);
 /* Whether the path that came back with `state` has one iteration less before it. */
 bool gt_rank_decreases(const struct gt_widened *widened, struct gt_state *state);
