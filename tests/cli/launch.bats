@@ -39,6 +39,20 @@ launches() {
 	expect_error_line ' cuLibraryGetKernel +\[ENTER\]'
 }
 
+@test "driver calls inside runtime functions that -f excludes are not shown as the program's" {
+	local via
+	for via in kernel agent; do
+		gputap trace --gpu soft --via $via -f '!cudaMem*' -- "$examples/vectoradd"
+		expect_status 0
+		expect_error_line ' cudaMalloc +\[ENTER\]'
+		expect_no_error_line ' cudaMemcpy +\['
+		expect_no_error_line ' cu[A-Z][A-Za-z0-9_]+ +\['
+	done
+	# With a function that is selected by name, driver calls are shown wherever they are.
+	gputap trace --gpu soft -f 'cuMem*' -f '!cudaMem*' -- "$examples/vectoradd"
+	expect_error_line ' cuMemcpyHtoD_v2 +\[ENTER\]'
+}
+
 @test "a launch of the driver API has the name by which the kernel was looked up" {
 	launches "$examples/driver"
 	expect_json 'length >= 1 and all(.name == "cuLaunchKernel" and .kernel == "scale")'

@@ -149,6 +149,15 @@ static bool is_leaf(const struct gt_api_function *function)
 	return false;
 }
 
+/* Whether the user selects functions by name, and not only excludes some of the default. */
+static bool selects_by_name(const struct gt_strings *globs)
+{
+	for (size_t i = 0; i < globs->words.count; i++)
+		if (*globs->words.items[i] != '!')
+			return true;
+	return false;
+}
+
 /*
  * Whether a function is not traced, and the driver calls inside it are filtered nevertheless. A
  * user who selects driver functions by name wants those inside runtime functions, too.
@@ -160,7 +169,7 @@ static bool is_boundary(const struct gt_selection *selection, const struct gt_tr
 	const struct gt_trace_options *options = selection->host->options;
 
 	return gt_traced_file_is_runtime(file) && !options->verbose &&
-	       !options->functions.words.count && !selection->rows[row] &&
+	       !selects_by_name(&options->functions) && !selection->rows[row] &&
 	       !is_watched(selection, function) && !is_leaf(function);
 }
 
