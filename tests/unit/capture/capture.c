@@ -289,7 +289,11 @@ TEST("a header with invalid sizes is rejected")
 		write_file(FILE_NAME, file.data, file.size);
 		CHECK_INT(replay(&result, &diag), 0);
 		CHECK_INT(result, -EBADMSG);
-		CHECK_STR(diag.text, "malformed header");
+		/* The last one is no larger than a schema may be, but than the file. */
+		CHECK_STR(diag.text, i + 1 < gt_countof(wrong)
+					     ? "malformed header"
+					     : "truncated within its header, before the first "
+					       "event: record it again");
 	}
 }
 
