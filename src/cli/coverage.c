@@ -158,6 +158,11 @@ static void print_sums(const struct gt_cli_injection *self)
 		     coverage.kernels, plural(coverage.kernels), coverage.compiled, coverage.found,
 		     plural(coverage.found), coverage.patched, coverage.rejected);
 	print_reasons(self);
+	if (coverage.by_work_item)
+		gt_cli_error(
+			"at %" PRIu64 " site%s in OpenCL kernels, programs that run once per warp "
+			"run for each work-item alone: they see no coalescing and no divergence",
+			coverage.by_work_item, plural(coverage.by_work_item));
 	if (!coverage.modules)
 		gt_cli_error("the command loaded no CUDA module, and built no OpenCL program, that "
 			     "the agent could see");
@@ -277,6 +282,7 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "found", coverage.found);
 	gt_json_u64(json, "patched", coverage.patched);
 	gt_json_u64(json, "rejected", coverage.rejected);
+	gt_json_u64(json, "by_work_item", coverage.by_work_item);
 	json_reasons(self, json);
 	gt_json_u64(json, "connections_dropped", coverage.connections_dropped);
 	gt_json_u64(json, "ptx_dropped", coverage.ptx_dropped);

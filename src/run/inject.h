@@ -43,6 +43,9 @@ struct gt_inject_coverage {
 	uint32_t kernels;         /* matched, in the modules that were patched */
 	uint32_t compiled;        /* kernels of these modules that were compiled again */
 	uint64_t found, patched, rejected;
+	/* Of those patched: in bodies of OpenCL kernels, of programs that run once per warp. There
+	 * each work-item is a group of its own: what they say of other lanes is not known. */
+	uint64_t by_work_item;
 	/* Not accepted: out of memory, or too many at once. Their originals were loaded. */
 	uint64_t connections_dropped;
 	uint64_t ptx_dropped; /* of cubins, to limit the memory: they are SASS only */

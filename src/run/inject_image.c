@@ -80,6 +80,17 @@ static bool is_program(const struct gt_inject_job *job)
 	return job->request.operation == GT_AGENT_PROGRAM;
 }
 
+/* The programs that run once per warp where they see one work-item at a time. */
+static uint64_t count_by_work_item(const struct gt_inject *inject, const struct gt_patch_site *site)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; site->opcode && i < inject->options.program_count; i++)
+		count += site->programs >> i & 1 &&
+			 inject->options.programs[i].section.level == GT_LEVEL_WARP;
+	return count;
+}
+
 /* Keep the sites of a program. */
 static void put_program_sites(struct gt_inject *inject, const struct gt_patch_result *result)
 {
@@ -93,6 +104,7 @@ static void put_program_sites(struct gt_inject *inject, const struct gt_patch_re
 		};
 
 		gt_inject_sites_put(inject->sites, &kept);
+		inject->coverage.by_work_item += count_by_work_item(inject, site);
 	}
 }
 

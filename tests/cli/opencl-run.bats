@@ -77,6 +77,9 @@ expect_counts() {
 	[ "$(grep -c '  SPIR-V [0-9]* *reduce  Op\(Load\|Store\)$' <<<"$output")" = 7 ]
 	gputap divergence --gpu soft -- "$examples/opencl/opencl-reduce"
 	[ "$(grep -c '  SPIR-V [0-9]* *reduce  OpBranchConditional$' <<<"$output")" = 3 ]
+	expect_error_line '^gputap: at 3 sites in OpenCL kernels, programs that run once per warp run for each work-item alone: they see no coalescing and no divergence$'
+	gputap threadhist --gpu soft -- "$examples/opencl/opencl-reduce"
+	expect_no_error_line 'work-item'
 }
 
 @test "kernels with local memory and barriers, and several queues, are counted" {
