@@ -33,6 +33,7 @@ enum gt_option_kind {
 	GT_OPTION_NUMBER,   /* uint64_t */
 	GT_OPTION_COUNT,    /* the same, from 1 on: 0 stands for what is not given */
 	GT_OPTION_SIZE,     /* uint64_t, bytes */
+	GT_OPTION_BYTES,    /* the same, more than 0: that stands for what is not given */
 	GT_OPTION_DURATION, /* uint64_t, ns */
 	GT_OPTION_PERIOD,   /* the same, more than 0: that stands for what is not given */
 	GT_OPTION_CHOICE,   /* int: the index in `choices` */

@@ -38,7 +38,7 @@ static const struct gt_option options[] = {
 	 GT_OPTION_STRING, AT(target.output), NULL},
 	{0, "ring", "SIZE",
 	 "keep only the last SIZE bytes, compressed, in memory, and write them out upon --trigger",
-	 GT_OPTION_SIZE, AT(ring), NULL},
+	 GT_OPTION_BYTES, AT(ring), NULL},
 	{0, "trigger", "TRIGGER,…",
 	 "with --ring: write FILE.1.gtap, FILE.2.gtap … upon xid (an error of the GPU), error or "
 	 "error=NAME (a call that returns it; globs), slow=TIME (a call that takes as long), "

@@ -86,6 +86,8 @@ static int set_value(const struct gt_option *option, const char *value, void *va
 		return gt_parse_u64(value, target);
 	case GT_OPTION_SIZE:
 		return gt_parse_size(value, target);
+	case GT_OPTION_BYTES:
+		return reject_zero(gt_parse_size(value, target), target);
 	case GT_OPTION_COUNT:
 		return reject_zero(gt_parse_u64(value, target), target);
 	case GT_OPTION_DURATION:
@@ -118,6 +120,7 @@ static void wrong_value(const struct gt_cli_command *command, const struct gt_op
 								    : "a whole number from 1");
 		break;
 	case GT_OPTION_SIZE:
+	case GT_OPTION_BYTES:
 		gt_strbuf_puts(&valid, "a size such as 64K or 16M");
 		break;
 	case GT_OPTION_DURATION:

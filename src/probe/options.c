@@ -48,7 +48,7 @@ void gt_trace_options_resolve(struct gt_trace_options *options, bool callers)
 #define IS_GIVEN_LIST(value) ((value).words.count > 0)
 #define IS_GIVEN_CHOICE(value) ((value) != 0)
 #define IS_GIVEN_COUNT(value) ((value) != 0)
-#define IS_GIVEN_SIZE(value) ((value) != 0)
+#define IS_GIVEN_BYTES(value) ((value) != 0)
 #define IS_GIVEN_PERIOD(value) ((value) != 0)
 #define SCOPE_LIVE true
 #define SCOPE_ANY false
@@ -70,7 +70,7 @@ void gt_trace_options_free(struct gt_trace_options *options)
 #define FREE_LIST(value) gt_strings_free(&(value));
 #define FREE_CHOICE(value)
 #define FREE_COUNT(value)
-#define FREE_SIZE(value)
+#define FREE_BYTES(value)
 #define FREE_PERIOD(value)
 #define FREE_OPTION(command, kind, field, ...) FREE_##kind(options->field)
 	GT_TRACE_OPTIONS(FREE_OPTION)

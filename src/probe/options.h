@@ -9,7 +9,7 @@
  *
  * - command: what an expansion needs of the command, passed through
  * - kind: FLAG (bool), STRING, LIST (struct gt_strings), CHOICE (int: index in `choices`), COUNT,
- *   SIZE (bytes) or PERIOD (ns); the last three are uint64_t, 0 if not given
+ *   BYTES, PERIOD (ns); the last three are uint64_t, 0 if not given
  * - letter, name, value, choices, help: as in struct gt_option (src/cli/cli.h)
  * - scope: LIVE (cannot be applied to a capture) or ANY
  */
@@ -100,12 +100,12 @@
 	OPTION(command, CHOICE, attach, 0, "attach", "METHOD", gt_attach_methods, LIVE, \
 	       "attach method: session (uprobe sessions), multi (uprobe_multi links), perf (perf events), " \
 	       "or auto: the first one that the kernel has (default: auto)") \
-	OPTION(command, SIZE, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
+	OPTION(command, BYTES, buffer_size, 0, "buffer-size", "SIZE", NULL, LIVE, \
 	       "bytes of memory for events that wait to be written (default: 256M)") \
 	OPTION(command, CHOICE, late, 0, "late-libs", "METHOD", gt_late_methods, LIVE, \
 	       "libraries that the command opens itself (dlopen): hold it until they are traced, " \
 	       "watch (the first calls may be missed), or auto: hold if possible (default: auto)") \
-	LAST(command, SIZE, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
+	LAST(command, BYTES, ring_size, 0, "ring-size", "SIZE", NULL, LIVE, \
 	       "bytes of the ring between kernel and gputap (default: " ring "; with --stack dwarf 64M)")
 /* clang-format on */
 
@@ -119,7 +119,7 @@
 #define GT_TRACE_OPTION_LIST struct gt_strings
 #define GT_TRACE_OPTION_CHOICE int
 #define GT_TRACE_OPTION_COUNT uint64_t
-#define GT_TRACE_OPTION_SIZE uint64_t
+#define GT_TRACE_OPTION_BYTES uint64_t
 #define GT_TRACE_OPTION_PERIOD uint64_t
 #define GT_TRACE_OPTION_FIELD(command, kind, field, ...) GT_TRACE_OPTION_##kind field;
 

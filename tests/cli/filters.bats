@@ -299,6 +299,8 @@ expect_tables_with_container() {
 	expect_error "gputap: invalid value 'many' for --max-events (a whole number) $hint"
 	trace --duration soon -- true
 	expect_error "gputap: invalid value 'soon' for --duration (a duration such as 10s or 500ms) $hint"
+	trace --ring-size 0 -- true
+	expect_error "gputap: invalid value '0' for --ring-size (a size such as 64K or 16M) $hint"
 	trace --ring-size big -- true
 	expect_error "gputap: invalid value 'big' for --ring-size (a size such as 64K or 16M) $hint"
 	trace --time iso -- true

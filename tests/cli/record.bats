@@ -200,6 +200,9 @@ info() {
 	gputap record --trigger exit -- true
 	expect_status 2
 	expect_error "gputap: --trigger is for a flight recorder: it needs --ring SIZE (try 'gputap record --help')"
+	gputap record --ring 0 -- true
+	expect_status 2
+	expect_error "gputap: invalid value '0' for --ring (a size such as 64K or 16M) (try 'gputap record --help')"
 	gputap record --ring 1M --trigger sometimes -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'sometimes' for --trigger (one of: xid, error, error=NAME, slow=TIME, signal, exit) (try 'gputap record --help')"
