@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The functions of kernels: those that have a patched form are that, and answer as the original. */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "agent/opencl/layer.h"
@@ -10,18 +8,10 @@
 /* What is beside a patched kernel. */
 struct gt_cl_origin {
 	cl_kernel original;
-	cl_uint arguments; /* of the original */
-	bool numbers_launches;
 	bool needs_system_memory;
 };
 
 static struct gt_cl_pairs origins = GT_CL_PAIRS_INIT; /* patched kernel: its origin */
-/*
- * Held from the setting of a launch's number to the launch. A callback of the program may launch
- * kernels, too.
- */
-static pthread_mutex_t launching = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static cl_ulong launches;
 
 static struct gt_cl_origin *find_origin(cl_kernel kernel)
 {
@@ -37,21 +27,10 @@ static void free_origin(struct gt_cl_origin *origin)
 
 void gt_cl_kernels_forked(void)
 {
-	static const pthread_mutex_t unlocked = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
 	gt_cl_pairs_forked(&origins);
-	launching = unlocked;
 }
 
 /* ---- patched kernels ---- */
-
-static cl_uint count_arguments(cl_kernel kernel)
-{
-	cl_uint count = 0;
-
-	gt_cl_target->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
-	return count;
-}
 
 /* Let a kernel access the memory of the process. False: it may not. */
 static bool use_system_memory(cl_kernel kernel)
@@ -94,8 +73,6 @@ static cl_kernel replace_kernel(cl_program program, const char *name, cl_kernel 
 	kernel = gt_cl_target->clCreateKernel(replacement->program, name, &error);
 	if (!kernel)
 		return original;
-	origin.arguments = count_arguments(original);
-	origin.numbers_launches = count_arguments(kernel) == origin.arguments + 1;
 	origin.needs_system_memory = replacement->needs_system_memory;
 	if ((!origin.needs_system_memory || use_system_memory(kernel)) &&
 	    put_origin(kernel, &origin))
@@ -160,30 +137,6 @@ cl_int CL_API_CALL gt_cl_release_kernel(cl_kernel kernel)
 	return error;
 }
 
-/* ---- arguments ---- */
-
-/* Whether an argument is one that the program does not know of. */
-static bool is_hidden(cl_kernel kernel, cl_uint index)
-{
-	const struct gt_cl_origin *origin = find_origin(kernel);
-
-	return origin && index >= origin->arguments;
-}
-
-cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
-				      const void *value)
-{
-	return is_hidden(kernel, index) ? CL_INVALID_ARG_INDEX
-					: gt_cl_target->clSetKernelArg(kernel, index, size, value);
-}
-
-cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value)
-{
-	return is_hidden(kernel, index)
-		       ? CL_INVALID_ARG_INDEX
-		       : gt_cl_target->clSetKernelArgSVMPointer(kernel, index, value);
-}
-
 cl_int CL_API_CALL gt_cl_set_exec_info(cl_kernel kernel, cl_kernel_exec_info which, size_t size,
 				       const void *value)
 {
@@ -195,54 +148,6 @@ cl_int CL_API_CALL gt_cl_set_exec_info(cl_kernel kernel, cl_kernel_exec_info whi
 	    origin && origin->needs_system_memory)
 		value = &yes;
 	return gt_cl_target->clSetKernelExecInfo(kernel, which, size, value);
-}
-
-/* ---- launches ---- */
-
-/* Number the next launch of a kernel. `launching` is held. */
-static cl_int number_launch(cl_kernel kernel, const struct gt_cl_origin *origin)
-{
-	launches++;
-	return gt_cl_target->clSetKernelArg(kernel, origin->arguments, sizeof(launches), &launches);
-}
-
-cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel,
-					cl_uint dimensions, const size_t *offset,
-					const size_t *global, const size_t *local, cl_uint waits,
-					const cl_event *wait_list, cl_event *event)
-{
-	const struct gt_cl_origin *origin = find_origin(kernel);
-	bool numbers = origin && origin->numbers_launches;
-	cl_int error = CL_SUCCESS;
-
-	if (numbers) {
-		pthread_mutex_lock(&launching);
-		error = number_launch(kernel, origin);
-	}
-	if (!error)
-		error = gt_cl_target->clEnqueueNDRangeKernel(
-			queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
-	if (numbers)
-		pthread_mutex_unlock(&launching);
-	return error;
-}
-
-cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint waits,
-				      const cl_event *wait_list, cl_event *event)
-{
-	const struct gt_cl_origin *origin = find_origin(kernel);
-	bool numbers = origin && origin->numbers_launches;
-	cl_int error = CL_SUCCESS;
-
-	if (numbers) {
-		pthread_mutex_lock(&launching);
-		error = number_launch(kernel, origin);
-	}
-	if (!error)
-		error = gt_cl_target->clEnqueueTask(queue, kernel, waits, wait_list, event);
-	if (numbers)
-		pthread_mutex_unlock(&launching);
-	return error;
 }
 
 /* ---- what is asked of the originals ---- */

@@ -68,12 +68,7 @@ cl_int CL_API_CALL gt_cl_release_program(cl_program program);
 const struct gt_cl_replacement *gt_cl_replacement_of(cl_program program);
 void gt_cl_programs_forked(void);
 
-/* ---- kernel.c ----
- *
- * A patched kernel may have one argument more than the original, of the type ulong, after the
- * others: the number of the launch. The layer sets it at each launch, counted from 1 in a process,
- * and hides it.
- */
+/* ---- kernel.c ---- */
 
 cl_kernel CL_API_CALL gt_cl_create_kernel(cl_program program, const char *name, cl_int *ret_error);
 cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_kernel *created,
@@ -81,17 +76,8 @@ cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_ke
 cl_kernel CL_API_CALL gt_cl_clone_kernel(cl_kernel kernel, cl_int *ret_error);
 cl_int CL_API_CALL gt_cl_retain_kernel(cl_kernel kernel);
 cl_int CL_API_CALL gt_cl_release_kernel(cl_kernel kernel);
-cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
-				      const void *value);
-cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value);
 cl_int CL_API_CALL gt_cl_set_exec_info(cl_kernel kernel, cl_kernel_exec_info which, size_t size,
 				       const void *value);
-cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel,
-					cl_uint dimensions, const size_t *offset,
-					const size_t *global, const size_t *local, cl_uint waits,
-					const cl_event *wait_list, cl_event *event);
-cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint waits,
-				      const cl_event *wait_list, cl_event *event);
 cl_int CL_API_CALL gt_cl_get_kernel_info(cl_kernel kernel, cl_kernel_info which, size_t size,
 					 void *value, size_t *ret_size);
 cl_int CL_API_CALL gt_cl_get_argument_info(cl_kernel kernel, cl_uint index,
