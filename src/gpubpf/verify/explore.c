@@ -161,18 +161,19 @@ static int prune_path(struct gt_verifier *verifier)
 int gt_verify_enter(struct gt_verifier *verifier, uint32_t target, uint32_t return_insn)
 {
 	struct gt_state *state = verifier->state;
-	struct gt_verify_frame *caller = &state->frames[state->depth], *frame = caller + 1;
+	struct gt_verify_frame *frame;
 
 	if (state->depth + 1 == GT_BPF_MAX_FRAMES)
 		return gt_reject(verifier, "the call stack of %d frames is too deep",
 				 GT_BPF_MAX_FRAMES + 1);
-	free(frame->slots);
-	*frame = (struct gt_verify_frame){
-		.subprogram = verifier->aux[target].subprogram,
-		.return_insn = return_insn,
-		.invocation = ++verifier->next_id,
-	};
-	state->depth++;
+	state = gt_state_push(state);
+	if (!state)
+		return gt_verifier_no_memory(verifier);
+	verifier->state = state;
+	frame = gt_current_frame(verifier);
+	frame->subprogram = verifier->aux[target].subprogram;
+	frame->return_insn = return_insn;
+	frame->invocation = ++verifier->next_id;
 	frame->registers[10] = (struct gt_value){
 		.type = GT_REG_STACK,
 		.frame = (uint8_t)state->depth,
@@ -184,13 +185,14 @@ int gt_verify_enter(struct gt_verifier *verifier, uint32_t target, uint32_t retu
 
 static int enter_subprogram(struct gt_verifier *verifier)
 {
-	struct gt_verify_frame *caller = gt_current_frame(verifier);
+	struct gt_verify_frame *caller;
 	int error = gt_verify_enter(verifier,
 				    (uint32_t)gt_bpf_jump_target(verifier->insns, verifier->at),
 				    verifier->at + 1);
 
 	if (error)
 		return error;
+	caller = gt_current_frame(verifier) - 1;
 	memcpy(&caller[1].registers[1], &caller->registers[1], 5 * sizeof(caller->registers[0]));
 	for (unsigned i = 0; i <= 5; i++)
 		caller->registers[i] = (struct gt_value){0};
@@ -206,11 +208,9 @@ static int leave_subprogram(struct gt_verifier *verifier)
 		return gt_verify_loop_return(verifier);
 	if (frame->registers[0].type == GT_REG_STACK)
 		return gt_reject(verifier, "cannot return stack pointer to the caller");
-	state->depth--;
-	state->frames[state->depth].registers[0] = frame->registers[0];
+	frame[-1].registers[0] = frame->registers[0];
 	verifier->at = frame->return_insn;
-	free(gt_take(frame->slots));
-	frame->slot_count = 0;
+	gt_state_pop(state);
 	return 0;
 }
 
@@ -323,7 +323,7 @@ static int visit_insn(struct gt_verifier *verifier)
 static int push_initial_state(struct gt_verifier *verifier)
 {
 	const struct gt_verify_options *options = verifier->options;
-	struct gt_state *state = calloc(1, sizeof(*state));
+	struct gt_state *state = gt_state_new();
 	struct gt_value *registers;
 
 	if (!state)

@@ -69,8 +69,10 @@ static int push_iteration(struct gt_verifier *verifier)
 	target = verifier->facts.subprograms[caller->registers[2].map].start;
 	verifier->state = next;
 	error = gt_verify_enter(verifier, target, call);
+	next = verifier->state;
 	if (!error) {
-		frame = caller + 1;
+		frame = &next->frames[next->depth];
+		caller = frame - 1;
 		frame->called_back = true;
 		frame->registers[1] = gt_value_scalar(gt_scalar_loaded(4, false));
 		frame->registers[2] = caller->registers[3];
@@ -129,9 +131,7 @@ int gt_verify_loop_return(struct gt_verifier *verifier)
 
 	if (error)
 		return error;
-	state->depth--;
 	verifier->at = frame->return_insn;
-	free(gt_take(frame->slots));
-	frame->slot_count = 0;
+	gt_state_pop(state);
 	return 0;
 }

@@ -77,8 +77,8 @@ struct gt_verify_frame {
 };
 
 struct gt_state {
-	struct gt_verify_frame frames[GT_BPF_MAX_FRAMES];
-	unsigned depth; /* index of the current frame */
+	unsigned depth;    /* index of the current frame */
+	unsigned capacity; /* frames that there is memory for */
 	uint32_t references[GT_MAX_REFERENCES];
 	uint32_t reference_insns[GT_MAX_REFERENCES];
 	unsigned reference_count;
@@ -89,6 +89,7 @@ struct gt_state {
 	uint32_t ordered; /* bit n: the test of widened[n]->order was passed in this iteration */
 	/* The value of widened[n]'s rank at its header, with what this iteration proved of it. */
 	struct gt_value ranked[GT_MAX_NEST];
+	struct gt_verify_frame frames[];
 };
 
 /* An explored state at a prune point: a node of the tree of paths through the program. */
@@ -241,9 +242,13 @@ struct gt_precision {
 struct gt_precision gt_precise_before(const struct gt_insn_aux *aux, const struct bpf_insn *insn,
 				      struct gt_precision after, bool precise_jump);
 
-/* state.c */
+/* state.c: NULL: there is no memory. */
+struct gt_state *gt_state_new(void); /* of one frame, all zeros */
 struct gt_state *gt_state_copy(const struct gt_state *state);
 void gt_state_free(struct gt_state *state);
+/* Add a frame of zeros; the state and its frames move. NULL: the state is as before. */
+struct gt_state *gt_state_push(struct gt_state *state);
+void gt_state_pop(struct gt_state *state); /* remove the current frame */
 /* The work of comparing or copying a state, which grows with its stacks. */
 uint64_t gt_state_work(const struct gt_state *state);
 uint64_t gt_state_bytes(const struct gt_state *state);

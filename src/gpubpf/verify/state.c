@@ -22,13 +22,56 @@ struct gt_scalar gt_value_offset(const struct gt_value *pointer)
 	return gt_scalar_alu(&add, &pointer->scalar, &fixed);
 }
 
+static struct gt_state *allocate_state(unsigned frames)
+{
+	struct gt_state *state =
+		malloc(sizeof(*state) + frames * sizeof(struct gt_verify_frame));
+
+	if (state)
+		state->capacity = frames;
+	return state;
+}
+
+struct gt_state *gt_state_new(void)
+{
+	struct gt_state *state = allocate_state(1);
+
+	if (state) {
+		memset(state, 0, sizeof(*state) + sizeof(state->frames[0]));
+		state->capacity = 1;
+	}
+	return state;
+}
+
 void gt_state_free(struct gt_state *state)
 {
 	if (!state)
 		return;
-	for (unsigned i = 0; i < GT_BPF_MAX_FRAMES; i++)
+	for (unsigned i = 0; i <= state->depth; i++)
 		free(state->frames[i].slots);
 	free(state);
+}
+
+struct gt_state *gt_state_push(struct gt_state *state)
+{
+	unsigned capacity = state->depth + 2;
+
+	if (capacity > state->capacity) {
+		struct gt_state *grown = realloc(
+			state, sizeof(*state) + capacity * sizeof(struct gt_verify_frame));
+
+		if (!grown)
+			return NULL;
+		state = grown;
+		state->capacity = capacity;
+	}
+	state->frames[++state->depth] = (struct gt_verify_frame){0};
+	return state;
+}
+
+void gt_state_pop(struct gt_state *state)
+{
+	free(state->frames[state->depth--].slots);
 }
 
 int gt_frame_grow(struct gt_verify_frame *frame, uint32_t slots)
@@ -46,18 +89,26 @@ int gt_frame_grow(struct gt_verify_frame *frame, uint32_t slots)
 	return 0;
 }
 
+/* Copy a frame. False: there is no memory, and the copy has no slots. */
+static bool copy_frame(struct gt_verify_frame *copy, const struct gt_verify_frame *frame)
+{
+	size_t size = frame->slot_count * sizeof(*frame->slots);
+
+	*copy = *frame;
+	copy->slots = size ? malloc(size) : NULL;
+	if (!copy->slots)
+		copy->slot_count = 0;
+	else
+		memcpy(copy->slots, frame->slots, size);
+	return copy->slots || !size;
+}
+
 struct gt_state *gt_state_copy(const struct gt_state *state)
 {
-	struct gt_state *copy = malloc(sizeof(*copy));
+	struct gt_state *copy = allocate_state(state->depth + 1);
 
 	if (!copy)
 		return NULL;
-	/* Leave unused frames uninitialized: they are most of a state. */
-	for (unsigned i = 0; i < GT_BPF_MAX_FRAMES; i++) {
-		copy->frames[i].slots = NULL;
-		copy->frames[i].slot_count = 0;
-	}
-	copy->depth = state->depth;
 	copy->reference_count = state->reference_count;
 	copy->unrolled = state->unrolled;
 	copy->widened_count = state->widened_count;
@@ -67,18 +118,11 @@ struct gt_state *gt_state_copy(const struct gt_state *state)
 	memcpy(copy->references, state->references, sizeof(copy->references));
 	memcpy(copy->reference_insns, state->reference_insns, sizeof(copy->reference_insns));
 	for (unsigned i = 0; i <= state->depth; i++) {
-		const struct gt_verify_frame *from = &state->frames[i];
-		struct gt_verify_frame *to = &copy->frames[i];
-
-		*to = *from;
-		to->slots = NULL;
-		to->slot_count = 0;
-		if (gt_frame_grow(to, from->slot_count)) {
+		copy->depth = i;
+		if (!copy_frame(&copy->frames[i], &state->frames[i])) {
 			gt_state_free(copy);
 			return NULL;
 		}
-		if (from->slot_count)
-			memcpy(to->slots, from->slots, from->slot_count * sizeof(*to->slots));
 	}
 	return copy;
 }
@@ -94,7 +138,7 @@ uint64_t gt_state_work(const struct gt_state *state)
 
 uint64_t gt_state_bytes(const struct gt_state *state)
 {
-	uint64_t bytes = sizeof(*state);
+	uint64_t bytes = sizeof(*state) + state->capacity * sizeof(state->frames[0]);
 
 	for (unsigned i = 0; i <= state->depth; i++)
 		bytes += state->frames[i].slot_count * sizeof(struct gt_slot);
