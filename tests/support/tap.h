@@ -18,6 +18,7 @@
 #pragma once
 
 #include <fnmatch.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -133,6 +134,16 @@ static inline int tap_usage(const char *program)
 	return 0;
 }
 
+/*
+ * Keep memory that a test freed for the next one: to return it to the kernel and to fault it in
+ * again took most of the time of tests that allocate much. Values: mallopt(3).
+ */
+static inline void tap_keep_memory(void)
+{
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+}
+
 /* The program's exit status: 1 if a test failed, 2 if no test matches a pattern. */
 static inline int tap_main(char *const *arguments)
 {
@@ -143,6 +154,7 @@ static inline int tap_main(char *const *arguments)
 	if (*patterns && (!strcmp(*patterns, "-h") || !strcmp(*patterns, "--help")))
 		return tap_usage(program);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	tap_keep_memory();
 	tap_has_patterns = *patterns != NULL;
 	for (struct tap_test *test = tap_first; test; test = test->next)
 		if (tap_is_selected(test->name, patterns))
