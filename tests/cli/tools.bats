@@ -397,25 +397,40 @@ expect_site() {
 		.iterations == 1000003'
 }
 
-@test "a loop that is entered elsewhere than at its label has no entries, and is reported as rejected" {
-	ptx_program '
+# loop_entered_by BRANCHES: a kernel whose loop has its condition before its body, and how it is entered.
+loop_entered_by() {
+	ptx_program "
 		.version 7.8
 		.target sm_75
 		.address_size 64
 		.visible .entry k0(.param .u64 p)
 		{
-			.reg .pred %p<3>; .reg .b32 %r<3>;
+			.reg .pred %p<3>; .reg .b32 %r<3>; .reg .b64 %rd<2>;
+			ld.param.u64 %rd1, [p];
+			setp.eq.u64 %p2, %rd1, 0;
 			mov.u32 %r1, 0;
-			bra test;
+			$1
 		body:
 			add.u32 %r1, %r1, 1;
 		test:
 			setp.lt.u32 %p1, %r1, 7;
 			@%p1 bra body;
 			ret;
-		}' 1
+		}" 1
+}
+
+@test "a loop whose condition comes after its body in the text has entries" {
+	loop_entered_by 'bra test;'
 	tool hotloop --json -- "$BATS_TEST_TMPDIR/kernels"
-	expect_site loops k0 'bra' '.iterations == 224 and .back_edges == 224 and .entries == null and
+	expect_site loops k0 'bra' '.iterations == 256 and .back_edges == 224 and .entries == 32 and
+		.min_trips == 8 and .max_trips == 8'
+	expect_error_line ' 0 rejected$'
+}
+
+@test "a loop that is entered in two places has no entries, and is reported as rejected" {
+	loop_entered_by '@%p2 bra body; bra test;'
+	tool hotloop --json -- "$BATS_TEST_TMPDIR/kernels"
+	expect_site loops k0 'bra body' '.iterations == 224 and .back_edges == 224 and .entries == null and
 		.min_trips == null and .max_trips == null'
 	expect_error_line ' 1 rejected$'
 }
