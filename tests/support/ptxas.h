@@ -8,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tap.h"
-
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
+#include "toolkit.h"
 
 /* Every text that was loaded. */
 static char **loaded_texts;
@@ -64,8 +62,7 @@ static inline void check_text_with_ptxas(const char *text)
 /* The texts are those of the tests before, which patterns may exclude. */
 #define NEED_TEXTS(least)                                                                          \
 	do {                                                                                       \
-		if (system(TOOLS "command -v ptxas >/dev/null"))                                   \
-			SKIP("ptxas is not installed");                                            \
+		NEED_TOOL("ptxas");                                                                \
 		if (tap_has_patterns && !loaded_count)                                             \
 			SKIP("the tests that load texts are not selected");                        \
 		CHECK(tap_has_patterns || loaded_count >= (least));                                \

@@ -9,9 +9,9 @@
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "fixture.h"
+#include "toolkit.h"
 
 /* Where CUDA's tools are looked for, beside PATH. */
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 /* add<float>(float*, float const*, float, unsigned long) and plain(char, double, S12, S20, bool) */
 #define ADD "_Z3addIfEvPT_PKS0_S0_m"
@@ -506,12 +506,6 @@ static void build_with_nvcc(const char *options)
 	}
 }
 
-static bool have_nvcc(void)
-{
-	fixture();
-	return !run(NULL, TOOLS "command -v nvcc >/dev/null");
-}
-
 /* Some versions of nvcc mark pointers as such. */
 static void check_unmarked(const struct gt_parameters *parameters, const char *name,
 			   const char *expected)
@@ -553,8 +547,8 @@ TEST("cubins of nvcc are read for every architecture, and say what ptxas says")
 {
 	static const unsigned int architectures[] = {75, 80, 90, 100, 120};
 
-	if (!have_nvcc())
-		SKIP("there is no nvcc");
+	NEED_TOOL("nvcc");
+	fixture();
 	for (size_t i = 0; i < gt_countof(architectures); i++) {
 		gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
 		gt_autofree char *said = NULL;
@@ -576,8 +570,8 @@ TEST("cubins of nvcc are read for every architecture, and say what ptxas says")
 
 TEST("programs of nvcc are read, compressed, stripped, and separately compiled ones")
 {
-	if (!have_nvcc())
-		SKIP("there is no nvcc");
+	NEED_TOOL("nvcc");
+	fixture();
 	build_with_nvcc("-o built -gencode arch=compute_75,code=[sm_75,compute_75] -gencode "
 			"arch=compute_90,code=sm_90");
 	check_built("built", true);

@@ -6,8 +6,8 @@
 
 #include "cubin.h"
 #include "fixture.h"
+#include "toolkit.h"
 
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 #define TEXT ".version 8.0\n.target sm_90\n\n.visible .entry k()\n{\n\tret;\n}\n"
 
@@ -173,8 +173,7 @@ TEST("the PTX that ptxas puts into a cubin is the one that it read")
 	gt_auto_file file = {0};
 	int error;
 
-	if (run(NULL, TOOLS "command -v ptxas >/dev/null"))
-		SKIP("ptxas is not installed");
+	NEED_TOOL("ptxas");
 	write_file("k.ptx", TEXT, strlen(TEXT));
 	if (run(NULL, TOOLS "ptxas -arch=sm_90 -lineinfo --opt-level 1 -maxrregcount=40 k.ptx -o "
 			    "k.cubin"))

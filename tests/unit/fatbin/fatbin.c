@@ -6,18 +6,11 @@
 #include <zstd.h>
 
 #include "fixture.h"
-
-/* Where CUDA's tools are looked for, beside PATH. */
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
+#include "toolkit.h"
 
 #define TEXT(target) "//\n.version 7.8\n.target " target "\n.address_size 64\n.entry k() { ret; }\n"
 
 static const char text[] = TEXT("sm_75");
-
-static bool have_tool(const char *name)
-{
-	return !run(NULL, TOOLS "command -v %s >/dev/null", name);
-}
 
 static struct gt_fatbin_source ptx(const char *of)
 {
@@ -470,8 +463,7 @@ TEST("nvcc's fatbins hold the same PTX, however they are compressed")
 					      "--no-compress"};
 	gt_autofree char *expected = NULL;
 
-	if (!have_tool("nvcc"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	write_text("k.cu", "__global__ void k(float *p) { p[threadIdx.x] *= 2; }\n");
 	for (size_t i = 0; i < gt_countof(options); i++) {
 		gt_autofree char *found = NULL, *log = NULL;
@@ -498,8 +490,7 @@ TEST("nvcc's options for ptxas are found in its fatbins")
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
 	bool found = false;
 
-	if (!have_tool("nvcc"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	write_text("k.cu", "__global__ void k(float *p) { p[threadIdx.x] *= 2; }\n");
 	CHECK_INT(run(NULL, TOOLS "nvcc -fatbin -lineinfo -maxrregcount=32 k.cu -o k.fatbin"), 0);
 	CHECK_INT(gt_file_read("k.fatbin", 1 << 24, &file, NULL), 0);
@@ -518,8 +509,7 @@ TEST("nvcc's options for ptxas are found in its fatbins")
 
 TEST("nvlink reads what is written, with each compression")
 {
-	if (!have_tool("nvlink"))
-		SKIP("nvlink is not installed");
+	NEED_TOOL("nvlink");
 	for (int compression = GT_FATBIN_COMPRESSION_NONE;
 	     compression <= GT_FATBIN_COMPRESSION_ZSTD; compression++) {
 		size_t size;

@@ -7,13 +7,7 @@
 
 #include "fixture.h"
 #include "patch_probes.h"
-
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
-
-static bool have_tool(const char *name)
-{
-	return !run(NULL, TOOLS "command -v %s >/dev/null", name);
-}
+#include "toolkit.h"
 
 /* One set of programs for each level, with one program for each kind of sites. */
 static const char *const sections[][17] = {
@@ -208,8 +202,7 @@ TEST("what nvcc makes of C++ takes programs at all of its sites")
 					      "-arch=sm_120", "-arch=sm_80 -G -rdc=true"};
 	char command[8192], folder[4096];
 
-	if (!have_tool("nvcc"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	data_path(folder);
 	snprintf(command, sizeof(command), "nvcc -std=c++17 -ptx '%s/kernels.cu'", folder);
 	for (size_t i = 0; i < gt_countof(options); i++)
@@ -221,8 +214,7 @@ TEST("a kernel of nvcc that shares no state becomes a module of its own that ass
 	char folder[4096];
 	gt_autofree char *output = NULL;
 
-	if (!have_tool("nvcc"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	data_path(folder);
 	if (run(&output,
 		TOOLS "nvcc -std=c++17 -arch=sm_90 -lineinfo -ptx '%s/kernels.cu' "
@@ -238,6 +230,7 @@ TEST("what clang makes of CUDA takes programs at all of its sites")
 	static const char *const options[] = {"-O2", "-O0 -g", "-O2 -gline-tables-only"};
 	char command[8192], folder[4096];
 
+	NEED_TOOL("clang");
 	if (run(NULL, "clang --print-targets 2>/dev/null | grep -q nvptx64"))
 		SKIP("no clang that makes PTX is installed");
 	data_path(folder);

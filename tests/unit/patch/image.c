@@ -7,8 +7,8 @@
 #include "fixture.h"
 #include "patch/image.h"
 #include "patch_probes.h"
+#include "toolkit.h"
 
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 #define KERNEL(sm, name)                                                                           \
 	".version 7.8\n.target " sm "\n.address_size 64\n.visible .entry " name "()\n{\n\tret;\n}" \
@@ -362,8 +362,7 @@ TEST("ptxas accepts the patched PTX of cubins that nvcc made, and their options"
 		"	if (i < n) a[i] = g(s[i % 7]) + table[i % 16];\n"
 		"}\n";
 
-	if (run(NULL, TOOLS "command -v nvcc >/dev/null"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	write_file("k.cu", source, strlen(source));
 	check_compiled("-lineinfo");
 	check_compiled("-lineinfo -maxrregcount 40 -Xptxas -O1,-dlcm=cg");

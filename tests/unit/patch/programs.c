@@ -9,8 +9,8 @@
 #include "gpubpf/object/object.h"
 #include "patch/patch.h"
 #include "tap.h"
+#include "toolkit.h"
 
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
 /* An object with its programs, verified. */
 struct shipped_object {
@@ -109,8 +109,8 @@ TEST("ptxas accepts the kernels of nvcc with each program that ships")
 {
 	static const unsigned gpus[] = {75, 90, 120};
 
-	if (run(NULL, TOOLS "command -v nvcc >/dev/null && command -v ptxas >/dev/null"))
-		SKIP("nvcc and ptxas are not both installed");
+	NEED_TOOL("nvcc");
+	NEED_TOOL("ptxas");
 	for (size_t i = 0; i < gt_countof(gpus); i++) {
 		gt_auto(ptx) struct gt_ptx_module *module = NULL;
 		gt_autofree char *output = NULL;

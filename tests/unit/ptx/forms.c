@@ -2,8 +2,8 @@
 /* Which declarations and directives are PTX: the parser's answers, and those of ptxas. */
 #include "fixture.h"
 #include "ptx/ptx.h"
+#include "toolkit.h"
 
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 #define HEAD "\n.target sm_90\n.address_size 64\n"
 
 static const struct {
@@ -106,7 +106,7 @@ static int assemble(const char *text)
 
 TEST("declarations and directives are accepted or rejected with a reason, as by ptxas")
 {
-	bool has_ptxas = !run(NULL, TOOLS "command -v ptxas >/dev/null");
+	bool has_ptxas = have_tool("ptxas");
 
 	for (size_t i = 0; i < gt_countof(forms); i++) {
 		gt_auto(ptx) struct gt_ptx_module *module = NULL;
@@ -195,7 +195,7 @@ static uint64_t value_by_ptxas(const char *expression)
 
 TEST("constant expressions have the values that ptxas gives them")
 {
-	bool has_ptxas = !run(NULL, TOOLS "command -v ptxas >/dev/null");
+	bool has_ptxas = have_tool("ptxas");
 
 	for (size_t i = 0; i < gt_countof(expressions); i++) {
 		const char *text = expressions[i].text;

@@ -4,14 +4,7 @@
 
 #include "fixture.h"
 #include "ptx/ptx.h"
-
-/* Where CUDA's tools are looked for, beside PATH. */
-#define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
-
-static bool have_tool(const char *name)
-{
-	return !run(NULL, TOOLS "command -v %s >/dev/null", name);
-}
+#include "toolkit.h"
 
 static const char *data_path(void)
 {
@@ -111,8 +104,7 @@ TEST("every text is the same module after printing")
 
 TEST("ptxas accepts every text, and its printed form")
 {
-	if (!have_tool("ptxas"))
-		SKIP("ptxas is not installed");
+	NEED_TOOL("ptxas");
 	each_text(true);
 }
 
@@ -136,8 +128,7 @@ TEST("nvcc's output of C++ is parsed, and its printed form assembles")
 					      "-arch=sm_80 -G -rdc=true"};
 	char command[8192];
 
-	if (!have_tool("nvcc"))
-		SKIP("nvcc is not installed");
+	NEED_TOOL("nvcc");
 	snprintf(command, sizeof(command), "nvcc -std=c++17 -ptx '%s/kernels.cu'", data_path());
 	for (size_t i = 0; i < gt_countof(options); i++)
 		check_compiled(command, options[i]);
@@ -148,6 +139,7 @@ TEST("clang's output of CUDA is parsed, and its printed form assembles")
 	static const char *const options[] = {"-O2", "-O0 -g", "-O2 -gline-tables-only"};
 	char command[8192];
 
+	NEED_TOOL("clang");
 	if (run(NULL, "clang --print-targets 2>/dev/null | grep -q nvptx64"))
 		SKIP("no clang that makes PTX is installed");
 	snprintf(command, sizeof(command),

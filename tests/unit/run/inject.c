@@ -261,8 +261,7 @@ TEST("ptxas compiles one kernel of the side module of 100 kernels")
 	gt_auto_file cubin = {0};
 	int fd;
 
-	if (system(TOOLS "command -v ptxas >/dev/null"))
-		SKIP("ptxas is not installed");
+	NEED_TOOL("ptxas");
 	if (!collector_open(&collector))
 		return;
 	ptx = make_side_module(&collector, &reply);

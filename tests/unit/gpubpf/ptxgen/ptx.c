@@ -320,15 +320,9 @@ static void check_all(struct probe *const *probes, size_t count)
 	}
 }
 
-static bool has_ptxas(void)
-{
-	return !system(TOOLS "command -v ptxas >/dev/null");
-}
-
 TEST("ptxas accepts every case for sm_75, sm_90 and sm_120")
 {
-	if (!has_ptxas())
-		SKIP("ptxas is not installed");
+	NEED_TOOL("ptxas");
 	read_cases();
 	check_all(all_cases.items, all_cases.count);
 }
@@ -338,8 +332,7 @@ TEST("ptxas accepts random programs for sm_75, sm_90 and sm_120")
 	struct probe *probes[FOR_PTXAS];
 	size_t count = 0;
 
-	if (!has_ptxas())
-		SKIP("ptxas is not installed");
+	NEED_TOOL("ptxas");
 	for (unsigned i = 0; i < (getenv("PROGRAMS") ? FOR_PTXAS : FOR_PTXAS / 10); i++) {
 		struct probe *probe = random_probe(i);
 
