@@ -363,9 +363,11 @@ run_hex() {
 			}
 			return ~sum;
 		}'
-	gputap verify --mem-size 64 --log "$BATS_TEST_TMPDIR/program.o"
+	gputap verify --mem-size 64 "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
-	expect_output_line '^; too many paths: again with lazy precision$'
+	# The log has more than a million lines: Bash does not read them.
+	"$build/gputap" verify --mem-size 64 --log "$BATS_TEST_TMPDIR/program.o" |
+		grep -qx '; too many paths: again with lazy precision'
 	memory=$(printf '%02x' {1..64})
 	sum=$(printf '%b' "$(printf '\\x%02x' {1..64})" | gzip -c | tail -c 8 | od -An -tx4 -N4 | tr -d ' 0' )
 	for engine in '--on interp' '--on gpu --gpu soft'; do
