@@ -186,11 +186,13 @@ read_perfetto() {
 }
 
 @test "every example's capture is exported to a Perfetto trace that is complete" {
-	local example
+	local example arguments
 	need_probes
 	for example in bench failures leak matmul pipeline reduce streams transpose uneven vectoradd; do
+		arguments=()
+		[ "$example" != bench ] || arguments=(100)
 		"$build/gputap" trace --gpu soft -e cuda,sched,syscall -o "$example.gtap" -- \
-			"$examples/$example" >/dev/null 2>&1 || true
+			"$examples/$example" "${arguments[@]}" >/dev/null 2>&1 || true
 		[ -s "$example.gtap" ] || fail "$example was not recorded"
 		gputap export --format perfetto "$example.gtap"
 		expect_status 0

@@ -18,14 +18,15 @@ def load(schema):
         return __import__(os.path.basename(schema).replace(".proto", "_pb2"))
 
 
-def check(holds, text):
+def check(holds, text, *about):
+    """Exit with a text and the messages that it is about, which are formatted only then."""
     if not holds:
-        sys.exit(text)
+        sys.exit(": ".join([text, *map(str, about)]))
 
 
 def check_known(message):
     """Fail if a message has fields that its schema does not have."""
-    check(not list(message.UnknownFields()), f"unknown fields in {message}")
+    check(not list(message.UnknownFields()), "unknown fields", message)
     for field, value in message.ListFields():
         if field.message_type:
             for part in value if field.label == field.LABEL_REPEATED else [value]:
