@@ -52,6 +52,7 @@ static const struct gt_option options[] = {
 	 GT_OPTION_CHOICE, AT(weight), gt_export_weight_names},
 	GT_TRACE_OPTIONS_OF_TARGET(EXPORT_ROW, EXPORT_ROW, AT(target))
 	GT_TRACE_OPTIONS_OF_CALLS(EXPORT_ROW, EXPORT_ROW, AT(target), "cuda, opencl, hip, level-zero")
+	GT_TRACE_OPTIONS_OF_RANGE(EXPORT_ROW, AT(target), "")
 };
 /* clang-format on */
 
@@ -59,6 +60,7 @@ static const char *const examples[] = {
 	"gputap export --format perfetto run.gtap # a timeline for ui.perfetto.dev, run.pftrace",
 	"gputap export --format csv run.gtap      # a table, run.csv",
 	"gputap export --format svg --weight gpu-time run.gtap  # a flame graph, run.svg",
+	"gputap export --format html --start 2s --end 3s run.gtap  # a part of the capture",
 	"gputap export --format jsonl -o - run.gtap | jq .  # to standard output",
 	NULL,
 };

@@ -60,14 +60,18 @@
 	LAST(command, COUNT, max_events, 0, "max-events", "N", NULL, ANY, \
 	       "stop after N calls")
 
+/* Which part of a capture is read; `where` begins the help. */
+#define GT_TRACE_OPTIONS_OF_RANGE(OPTION, command, where) \
+	OPTION(command, PERIOD, start, 0, "start", "TIME", NULL, ANY, \
+	       where "only what ended this long after the beginning of the capture, or later") \
+	OPTION(command, PERIOD, end, 0, "end", "TIME", NULL, ANY, \
+	       where "only what began at most this long after the beginning of the capture")
+
 /* How it is traced; `ring` is the text of the command's default of --ring-size. */
 #define GT_TRACE_OPTIONS_OF_RUN(OPTION, LAST, command, ring) \
 	OPTION(command, STRING, from, 0, "from", "FILE", NULL, ANY, \
 	       "read events from a capture instead of tracing") \
-	OPTION(command, PERIOD, start, 0, "start", "TIME", NULL, ANY, \
-	       "with --from: only what ended this long after the beginning of the capture, or later") \
-	OPTION(command, PERIOD, end, 0, "end", "TIME", NULL, ANY, \
-	       "with --from: only what began at most this long after the beginning of the capture") \
+	GT_TRACE_OPTIONS_OF_RANGE(OPTION, command, "with --from: ") \
 	OPTION(command, FLAG, verbose, 'v', "verbose", NULL, NULL, ANY, \
 	       "show all API layers, stubs and wrappers in stacks, processes, and attach statistics") \
 	OPTION(command, CHOICE, gpu, 0, "gpu", "GPU", gt_gpu_names, LIVE, \

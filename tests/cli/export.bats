@@ -89,6 +89,21 @@ export_capture() {
 	expect_no_output_line '^call,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,cudaFree'
 }
 
+@test "a part of a capture by time is exported as it is shown, with the names of what is before it" {
+	"$synthetic" run.gtap 1000
+	gputap info --json run.gtap
+	local half=$(($(jq '.end - .start' <<<"$output") / 2))
+	for range in --start --end; do
+		gputap trace --from run.gtap --json "$range" "${half}ns"
+		local shown=$(grep -c '"schema":"gputap.call.1"' <<<"$output")
+		gputap export --format csv -o - "$range" "${half}ns" run.gtap
+		expect_status 0
+		[ "$shown" -gt 100 ]
+		[ "$(grep -c '^call,' <<<"$output")" = "$shown" ]
+		expect_no_output_line '^call,[^,]*,[^,]*,[^,]*,,'
+	done
+}
+
 @test "a CSV export has a row per call, GPU operation and event of a layer" {
 	"$synthetic" run.gtap 10
 	export_capture csv run.gtap
