@@ -12,8 +12,8 @@
 /* Where CUDA's tools are looked for, beside PATH. */
 #define TOOLS "PATH=\"$PATH:${CUDA_HOME:-/usr/local/cuda}/bin\" "
 
-/* Whether a tool may run. Sanitized tests run none: that would be most of their time, and sanitizers
- * do not see what it does. */
+/* Whether a tool may run. Sanitized tests run none: that would be most of their time, and
+ * sanitizers do not see what it does. */
 static inline bool have_tool(const char *name)
 {
 	char command[256];

@@ -24,8 +24,7 @@ struct gt_scalar gt_value_offset(const struct gt_value *pointer)
 
 static struct gt_state *allocate_state(unsigned frames)
 {
-	struct gt_state *state =
-		malloc(sizeof(*state) + frames * sizeof(struct gt_verify_frame));
+	struct gt_state *state = malloc(sizeof(*state) + frames * sizeof(struct gt_verify_frame));
 
 	if (state)
 		state->capacity = frames;
@@ -57,8 +56,8 @@ struct gt_state *gt_state_push(struct gt_state *state)
 	unsigned capacity = state->depth + 2;
 
 	if (capacity > state->capacity) {
-		struct gt_state *grown = realloc(
-			state, sizeof(*state) + capacity * sizeof(struct gt_verify_frame));
+		struct gt_state *grown =
+			realloc(state, sizeof(*state) + capacity * sizeof(struct gt_verify_frame));
 
 		if (!grown)
 			return NULL;

@@ -8,7 +8,6 @@
 #include "fixture.h"
 #include "toolkit.h"
 
-
 #define TEXT ".version 8.0\n.target sm_90\n\n.visible .entry k()\n{\n\tret;\n}\n"
 
 static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};

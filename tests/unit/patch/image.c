@@ -9,7 +9,6 @@
 #include "patch_probes.h"
 #include "toolkit.h"
 
-
 #define KERNEL(sm, name)                                                                           \
 	".version 7.8\n.target " sm "\n.address_size 64\n.visible .entry " name "()\n{\n\tret;\n}" \
 	"\n"

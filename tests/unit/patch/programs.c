@@ -11,7 +11,6 @@
 #include "tap.h"
 #include "toolkit.h"
 
-
 /* An object with its programs, verified. */
 struct shipped_object {
 	struct gt_bpf_object *object;
