@@ -17,7 +17,8 @@
 struct operation_form {
 	enum gt_operation_kind kind;
 	enum gt_memory_space space;
-	int address, bytes, other; /* arguments, or ABSENT */
+	int address, bytes, other; /* arguments, or ABSENT … */
+	int waits, signal;         /* … as are a list of events and an event */
 	bool names_stream;
 	struct gt_node_form *node; /* of a function that adds a node to a graph; else NULL */
 };
@@ -60,6 +61,9 @@ static const enum gt_operation_kind kinds_of_categories[GT_CATEGORY_COUNT] = {
 	[GT_CATEGORY_LAUNCH] = GT_OPERATION_LAUNCH, [GT_CATEGORY_SYNC] = GT_OPERATION_SYNC,
 };
 
+/* Of a function with a list of events to wait for: the event that its own work completes. */
+static const char *const signals[] = {"event", "hSignalEvent"};
+
 const char *gt_space_name(enum gt_memory_space space)
 {
 	static const char *const names[GT_SPACES] = {"device", "host", "managed", "array",
@@ -99,12 +103,19 @@ static void form_of(const struct gt_api_function *function, struct operation_for
 		.address = ABSENT,
 		.bytes = ABSENT,
 		.other = ABSENT,
+		.waits = gt_api_find_role(function, GT_ROLE_LIST),
+		.signal = ABSENT,
 		.names_stream = gt_api_has_stream(function),
 	};
 
 	if (form->kind == GT_OPERATION_FREE)
 		form->address = gt_api_freed_argument(function);
 	look_up(form, function);
+	for (size_t i = 0; i < gt_countof(signals) && form->waits != ABSENT; i++)
+		if (form->signal == ABSENT)
+			form->signal = argument_called(function, signals[i]);
+	if (form->kind == GT_OPERATION_OTHER && form->signal != ABSENT && form->names_stream)
+		form->kind = GT_OPERATION_EVENT_RECORD;
 }
 
 enum gt_operation_kind gt_operation_kind_of(const struct gt_api_function *function)
@@ -190,6 +201,39 @@ static void choose_default_stream(struct gt_operation *operation)
 	operation->stream = GT_STREAM_PER_THREAD;
 }
 
+/* CL_QUEUE_PROPERTIES: the value after it in a list of properties is a set of flags. */
+#define QUEUE_FLAGS_KEY 0x1093
+
+/* The flags of a queue: a number, or the first of a list of properties. */
+static bool queue_flags(const struct gt_call *call, int argument, uint64_t *ret_flags)
+{
+	struct gt_api_value pair;
+	uint64_t key = 0;
+
+	if (argument == ABSENT || call->function->arguments[argument].role != GT_ROLE_STRUCT)
+		return argument != ABSENT && gt_call_number(call, (unsigned)argument, ret_flags);
+	pair = gt_call_pointed_value(call, (unsigned)argument);
+	for (unsigned i = 0; pair.size && i < pair.type->count; i++) {
+		const struct gt_api_field *field = &pair.type->fields[i];
+		struct gt_api_value value = gt_value_field(&pair, field, 0);
+
+		if (field->offset)
+			return key == QUEUE_FLAGS_KEY && gt_value_load(&value, ret_flags);
+		if (!gt_value_load(&value, &key))
+			return false;
+	}
+	return false;
+}
+
+static void decode_events(struct gt_operation *operation, const struct operation_form *form)
+{
+	if (form->waits != ABSENT)
+		operation->wait_count =
+			gt_call_list(&operation->call, (unsigned)form->waits, operation->waits);
+	if (!number_of(operation, form->signal, &operation->signal))
+		operation->signal = 0;
+}
+
 static void decode_operation(struct gt_operation *operation, const struct operation_form *form)
 {
 	const struct gt_call *call = &operation->call;
@@ -200,6 +244,7 @@ static void decode_operation(struct gt_operation *operation, const struct operat
 	operation->names_stream = form->names_stream;
 	operation->has_stream = form->names_stream && gt_call_stream(call, &operation->stream);
 	choose_default_stream(operation);
+	decode_events(operation, form);
 	switch (form->kind) {
 	case GT_OPERATION_ALLOC:
 		operation->has_address = gt_call_allocated(call, &operation->address);
@@ -208,6 +253,9 @@ static void decode_operation(struct gt_operation *operation, const struct operat
 	case GT_OPERATION_COPY:
 	case GT_OPERATION_SET:
 		operation->has_bytes = gt_call_bytes(call, &operation->bytes);
+		break;
+	case GT_OPERATION_QUEUE_CREATE:
+		operation->has_other = queue_flags(call, form->other, &operation->other);
 		break;
 	default:
 		break;

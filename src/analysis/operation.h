@@ -31,7 +31,12 @@ enum gt_operation_kind {
 	GT_OPERATION_UNMAP,
 	GT_OPERATION_RETAIN,
 	GT_OPERATION_STREAM_CREATE, /* `other`: its flags */
+	/* Of OpenCL, Level Zero: no default stream waits for it; `other`: its flags, 1: its work is
+	 * in no order. */
+	GT_OPERATION_QUEUE_CREATE,
 	GT_OPERATION_STREAM_QUERY,
+	GT_OPERATION_EVENT_CREATE, /* which work does not complete */
+	/* `address`, or `signal` of work that is nothing else that an analysis knows. */
 	GT_OPERATION_EVENT_RECORD,
 	GT_OPERATION_EVENT_WAIT,
 	GT_OPERATION_EVENT_SYNC,
@@ -93,6 +98,11 @@ struct gt_operation {
 	uint64_t bytes;
 	uint64_t other;
 	uint64_t stream;
+	/* Events that the call waits for, or the work that it puts into a queue (OpenCL, Level
+	 * Zero). */
+	unsigned wait_count;
+	uint64_t waits[GT_API_MAX_LIST];
+	uint64_t signal;  /* event of which the completion is that of the work; 0: none */
 	uint64_t kernel;  /* of GRAPH_KERNEL: its handle, or 0 */
 	uint64_t capture; /* number of the capture that it becomes part of, begins or ends; 0: none:
 			   it is done */

@@ -14,7 +14,8 @@
 #define MAX_RELATED 128  /* streams of a process that have clocks; the others stand alone */
 #define MAX_STREAMS 4096 /* numbers of a process; then handles that come again keep theirs */
 
-#define FLAG_NON_BLOCKING 1
+/* cudaStreamNonBlocking of a stream; CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE of a queue. */
+#define FLAG_UNRELATED 1
 
 struct vector_clock {
 	uint32_t count;
@@ -23,6 +24,7 @@ struct vector_clock {
 
 struct order_stream {
 	bool legacy, blocking;
+	bool unordered; /* its work is in the order of events alone */
 	int device;
 	uint64_t last;              /* return of the last call that put work into it */
 	struct vector_clock *clock; /* NULL: stands alone */
@@ -30,7 +32,7 @@ struct order_stream {
 
 /* What was in a stream when an event was recorded in it. */
 struct order_moment {
-	uint64_t time;
+	uint64_t time; /* 0: of work in no order, which says nothing of other work */
 	uint32_t stream;
 	struct vector_clock *clock; /* NULL: of one that stands alone */
 };
@@ -174,11 +176,17 @@ static int find_stream(struct order_process *process, const struct gt_operation 
 static int create_stream(struct order_process *process, const struct gt_operation *operation)
 {
 	struct stream_key key = {.handle = operation->address};
-	bool blocking = !operation->has_other || !(operation->other & FLAG_NON_BLOCKING);
+	bool is_queue = operation->kind == GT_OPERATION_QUEUE_CREATE;
+	bool flag = operation->has_other && (operation->other & FLAG_UNRELATED);
+	int number;
 
 	if (!operation->has_address || (process->streams.count >= MAX_STREAMS))
 		return 0;
-	return add_stream(process, &key, blocking, operation->event->head.device) < 0 ? -ENOMEM : 0;
+	number = add_stream(process, &key, !is_queue && !flag, operation->event->head.device);
+	if (number < 0)
+		return number;
+	process->streams.items[number].unordered = is_queue && flag;
+	return 0;
 }
 
 static void set_time(struct vector_clock *clock, uint32_t stream, uint64_t time)
@@ -239,14 +247,24 @@ static int record_event(struct order_process *process, uint64_t event, uint32_t 
 
 	if (!moment)
 		return -ENOMEM;
-	*moment = (struct order_moment){time, number, copy_clock(stream->clock)};
-	if ((stream->clock && !moment->clock) || gt_hash_set_u64(process->moments, event, moment)) {
+	*moment = (struct order_moment){time, number, time ? copy_clock(stream->clock) : NULL};
+	if ((time && stream->clock && !moment->clock) ||
+	    gt_hash_set_u64(process->moments, event, moment)) {
 		moment_free(moment);
 		return -ENOMEM;
 	}
 	if (old)
 		moment_free(old);
 	return 0;
+}
+
+/* A handle may be one of an event that was released. */
+static void forget_event(struct order_process *process, const struct gt_operation *operation)
+{
+	struct order_moment *old = gt_hash_remove_u64(process->moments, operation->address);
+
+	if (old)
+		moment_free(old);
 }
 
 static void wait_event(struct order_process *process, uint64_t event, uint32_t number)
@@ -265,33 +283,65 @@ static bool is_work(enum gt_operation_kind kind)
 	       kind == GT_OPERATION_EVENT_WAIT;
 }
 
+static bool creates_stream(enum gt_operation_kind kind)
+{
+	return kind == GT_OPERATION_STREAM_CREATE || kind == GT_OPERATION_QUEUE_CREATE;
+}
+
+/* The event that an operation records, or 0. */
+static uint64_t completed_event(const struct gt_operation *operation)
+{
+	if (operation->kind == GT_OPERATION_EVENT_RECORD && operation->has_address)
+		return operation->address;
+	return operation->signal;
+}
+
+/* Markers and barriers without a list wait for all work that was put into their queue before. */
+static bool follows_all(const struct gt_operation *operation)
+{
+	return operation->kind == GT_OPERATION_EVENT_RECORD && operation->has_address &&
+	       !operation->wait_count;
+}
+
 int gt_order_take(struct gt_order *order, const struct gt_operation *operation,
 		  struct gt_order_stream *ret_stream)
 {
 	uint32_t id = operation->event->head.process;
+	uint64_t completed = completed_event(operation);
+	const struct order_stream *stream;
 	struct order_process *process;
 	int number, error = 0;
 
 	if (operation->failed || operation->capture)
 		return 0;
-	if (!is_work(operation->kind) && operation->kind != GT_OPERATION_STREAM_CREATE)
+	if (!is_work(operation->kind) && !creates_stream(operation->kind) &&
+	    operation->kind != GT_OPERATION_EVENT_CREATE)
 		return 0;
 	process = process_of(order, id);
 	if (!process)
 		return -ENOMEM;
-	if (operation->kind == GT_OPERATION_STREAM_CREATE)
+	if (operation->kind == GT_OPERATION_EVENT_CREATE) {
+		forget_event(process, operation);
+		return 0;
+	}
+	if (creates_stream(operation->kind))
 		return create_stream(process, operation);
 	number = find_stream(process, operation, true);
 	if (number < 0)
 		return number == -ENOENT ? 0 : number;
 	if (operation->kind == GT_OPERATION_EVENT_WAIT && operation->has_address)
 		wait_event(process, operation->address, (uint32_t)number);
+	for (unsigned i = 0; i < operation->wait_count; i++)
+		wait_event(process, operation->waits[i], (uint32_t)number);
 	apply_operation(process, (uint32_t)number, operation->end);
-	if (operation->kind == GT_OPERATION_EVENT_RECORD && operation->has_address)
-		error = record_event(process, operation->address, (uint32_t)number, operation->end);
+	stream = &process->streams.items[number];
+	if (completed)
+		error = record_event(process, completed, (uint32_t)number,
+				     stream->unordered && !follows_all(operation) ? 0
+										  : operation->end);
 	if (error)
 		return error;
-	*ret_stream = (struct gt_order_stream){id, (uint32_t)number};
+	*ret_stream = (struct gt_order_stream){id, (uint32_t)number, stream->unordered};
 	return 1;
 }
 
@@ -302,7 +352,8 @@ bool gt_order_proves(const struct gt_operation *operation)
 	case GT_OPERATION_EVENT_SYNC:
 		return !operation->failed;
 	case GT_OPERATION_COPY:
-		return !operation->failed && !operation->names_stream;
+		return !operation->failed &&
+		       (!operation->names_stream || gt_call_blocks(&operation->call) == 1);
 	case GT_OPERATION_STREAM_QUERY:
 	case GT_OPERATION_EVENT_QUERY:
 		return !(uint32_t)operation->event->result; /* not ready is no failure */
@@ -323,7 +374,7 @@ static uint64_t ended_by_stream(const struct order_process *process, int waited,
 	const struct order_stream *of = waited >= 0 ? &process->streams.items[waited] : NULL;
 	bool by_copy = operation->kind == GT_OPERATION_COPY;
 
-	if (!of)
+	if (!of || (of->unordered && by_copy))
 		return 0;
 	if ((uint32_t)waited == stream)
 		return by_copy ? operation->end : operation->start;
@@ -334,18 +385,31 @@ static uint64_t ended_by_stream(const struct order_process *process, int waited,
 	return least(of->clock->times[stream], operation->start);
 }
 
-static uint64_t ended_by_event(const struct order_process *process, uint32_t stream,
+static uint64_t ended_by_event(const struct order_process *process, uint64_t event, uint32_t stream,
 			       const struct gt_operation *operation)
 {
-	const struct order_moment *moment =
-		operation->has_address ? gt_hash_get_u64(process->moments, operation->address)
-				       : NULL;
+	const struct order_moment *moment = gt_hash_get_u64(process->moments, event);
 
 	if (!moment || moment->time > operation->start)
 		return 0;
 	if (moment->stream == stream)
 		return moment->time;
 	return moment->clock && stream < moment->clock->count ? moment->clock->times[stream] : 0;
+}
+
+static uint64_t ended_by_events(const struct order_process *process, uint32_t stream,
+				const struct gt_operation *operation)
+{
+	uint64_t ended = operation->has_address
+				 ? ended_by_event(process, operation->address, stream, operation)
+				 : 0;
+
+	for (unsigned i = 0; i < operation->wait_count; i++) {
+		uint64_t time = ended_by_event(process, operation->waits[i], stream, operation);
+
+		ended = time > ended ? time : ended;
+	}
+	return ended;
 }
 
 uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation *operation,
@@ -359,7 +423,7 @@ uint64_t gt_order_ended(const struct gt_order *order, const struct gt_operation 
 	switch (operation->kind) {
 	case GT_OPERATION_EVENT_SYNC:
 	case GT_OPERATION_EVENT_QUERY:
-		return ended_by_event(process, stream, operation);
+		return ended_by_events(process, stream, operation);
 	case GT_OPERATION_SYNC:
 		if (operation->names_stream)
 			break;

@@ -5,8 +5,11 @@
  * Sources: CUDA C++ Programming Guide, "Default Stream"; CUDA Runtime API, "Stream synchronization
  * behavior". Work in the legacy default stream waits for all that was put into blocking streams
  * before, and they wait for it; a stream that waits for an event waits for what was in its stream
- * when it was recorded. Streams of which the creation was not seen are taken for non-blocking ones,
- * so that too little rather than too much is said to have ended.
+ * when it was recorded. The OpenCL Specification, 3.0, 5.12: commands wait for the events of their
+ * list, and complete their own event; those of an out-of-order queue are in no other order, so that
+ * the event of one says nothing of the commands before it. Streams of which the creation was not
+ * seen are taken for non-blocking ones, so that too little rather than too much is said to have
+ * ended.
  */
 #pragma once
 
@@ -22,6 +25,7 @@ GT_DEFINE_AUTO(order, struct gt_order, gt_order_free)
 struct gt_order_stream {
 	uint32_t process;
 	uint32_t number;
+	bool unordered; /* an out-of-order queue */
 };
 
 /*

@@ -127,6 +127,19 @@ returned() {
 	expect_output_line 'scale'
 }
 
+@test "commands of OpenCL depend on those whose events they wait for, in exports, too" {
+	need_opencl
+	gputap record -o cl.gputap -- "$examples/opencl/opencl-queues"
+	expect_status 0
+	gputap export --format jsonl -o cl.jsonl cl.gputap
+	expect_status 0
+	output=$(jq 'select(.schema == "gputap.gpu_operation.1") | {number, operation, dependencies}' cl.jsonl)
+	# Each round: a write in one queue, a kernel in the other that waits for it, a read that waits for that.
+	expect_json 'map(select(.operation == "kernel")) | length == 4 and all(.dependencies == [.number - 1])'
+	expect_json 'map(select(.operation == "D2H")) | length == 4 and all(.dependencies == [.number - 1])'
+	expect_json 'map(select(.operation == "H2D")) | length == 4 and all(.dependencies == [])'
+}
+
 # Traces the calls of a stand-in.
 use_vendors() {
 	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"

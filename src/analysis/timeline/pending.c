@@ -306,7 +306,8 @@ int pending_add(struct pending *pending, struct pending_thread *thread,
 	operation->stream = stream;
 	operation->interval.number = ++pending->totals->operations;
 	operation->interval.queue = of->number;
-	operation->interval.previous = stream->last;
+	stream->unordered = of->unordered;
+	operation->interval.previous = stream->unordered ? 0 : stream->last;
 	stream->last = operation->interval.number;
 	find_dependencies(pending, order, of, stream, &operation->interval);
 	TAILQ_INSERT_TAIL(&pending->age, operation, age);
@@ -467,7 +468,8 @@ static void estimate_times(struct pending_operation *operation, uint64_t now)
 	interval->basis = GT_TIMES_ESTIMATED;
 	interval->start = interval->released;
 	interval->end = operation->proven ? operation->proven : now;
-	if (next && next->measured && next->interval.start < interval->end)
+	if (next && !operation->stream->unordered && next->measured &&
+	    next->interval.start < interval->end)
 		interval->end = next->interval.start;
 	if (interval->end < interval->start)
 		interval->end = interval->start;
@@ -490,8 +492,9 @@ static void find_release(struct pending *pending, struct pending_operation *oper
 
 	interval->released = interval->submitted;
 	interval->release = GT_RELEASE_SUBMISSION;
-	release_at(interval, GT_RELEASE_STREAM, operation->stream->ended_number,
-		   operation->stream->ended);
+	if (!operation->stream->unordered)
+		release_at(interval, GT_RELEASE_STREAM, operation->stream->ended_number,
+			   operation->stream->ended);
 	for (unsigned i = 0; i < interval->dependency_count; i++) {
 		uint64_t number = interval->dependencies[i];
 		const struct pending_end *end = &pending->ended[number % MAX_ENDED];

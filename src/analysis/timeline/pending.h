@@ -31,6 +31,7 @@ struct pending_stream {
 	uint64_t measured;                  /* number of the last one that was measured */
 	uint64_t ended;                     /* the last that was passed on ended then, or later */
 	uint64_t ended_number;
+	bool unordered; /* its operations are in the order of events alone */
 	uint64_t *seen; /* by stream: gt_order_before at the last operation */
 	uint32_t seen_count;
 	bool dirty, detached; /* detached: its process ended */

@@ -136,7 +136,7 @@ struct gt_gpu_interval {
 	struct gt_timeline_join call; /* that submitted it */
 	struct gt_timeline_join wait; /* the first that returned after a wait for it */
 	bool ends_wait;               /* it is in the `waited` of that call */
-	uint64_t previous;            /* operation of the same stream; 0: none */
+	uint64_t previous; /* operation of the same stream; 0: none, or the stream has no order */
 	uint64_t dependencies[GT_TIMELINE_MAX_DEPENDENCIES]; /* operations of other streams */
 	unsigned dependency_count;
 };

@@ -301,3 +301,150 @@ TEST("all that a timeline keeps is released")
 }
 
 TEST_MAIN
+
+/* OpenCL: a queue with flags, and commands in it that wait for events and complete one. */
+static void create_queue(uint64_t handle, uint64_t flags)
+{
+	struct built built = begin("clCreateCommandQueueWithProperties");
+
+	point(&built, "properties", (uint64_t[]){0x1093, flags}, 16);
+	returns(&built, handle);
+}
+
+static void enqueue(const char *function, uint64_t queue, uint32_t count, const uint64_t *waits,
+		    uint64_t event)
+{
+	struct built built = begin(function);
+
+	pass(&built, "command_queue", queue);
+	pass(&built, "num_events_in_wait_list", count);
+	if (count)
+		point(&built, "event_wait_list", waits, count * sizeof(*waits));
+	if (event)
+		point(&built, "event", &event, sizeof(event));
+	returns(&built, 0);
+}
+
+static void enqueue_kernel(uint64_t queue, uint64_t wait, uint64_t event)
+{
+	enqueue("clEnqueueNDRangeKernel", queue, wait ? 1 : 0, &wait, event);
+}
+
+static void wait_for_events(uint32_t count, const uint64_t *events)
+{
+	struct built built = begin("clWaitForEvents");
+
+	pass(&built, "num_events", count);
+	point(&built, "event_list", events, count * sizeof(*events));
+	returns(&built, 0);
+}
+
+TEST("a command of OpenCL depends on the commands whose events are in its list")
+{
+	start_timeline();
+	create_queue(0x51, 0);
+	create_queue(0x52, 0);
+	create_queue(0x53, 0);
+	enqueue_kernel(0x51, 0, 0xe1);
+	enqueue_kernel(0x52, 0, 0xe2);
+	enqueue("clEnqueueNDRangeKernel", 0x53, 2, (uint64_t[]){0xe1, 0xe2}, 0xe3);
+	enqueue_kernel(0x51, 0, 0);
+	wait_for_events(1, (uint64_t[]){0xe3});
+	finish_timeline();
+	CHECK_INT(gpu_count, 4);
+	CHECK_INT(gpu[0].dependency_count, 0);
+	CHECK_INT(gpu[1].dependency_count, 0);
+	CHECK_INT(gpu[2].dependency_count, 2);
+	CHECK_INT(gpu[2].dependencies[0], gpu[0].number);
+	CHECK_INT(gpu[2].dependencies[1], gpu[1].number);
+	/* The wait for its event proves that these three ended, and nothing of the fourth. */
+	CHECK_INT(gpu[0].wait.number, gpu[2].wait.number);
+	CHECK(gpu[2].wait.number != 0);
+	CHECK_INT(gpu[3].wait.number, 0);
+}
+
+TEST("other commands with a list of events, markers and barriers carry dependencies on")
+{
+	static const char *const functions[] = {
+		"clEnqueueMarkerWithWaitList", "clEnqueueBarrierWithWaitList",
+		"clEnqueueMigrateMemObjects", "clEnqueueNativeKernel"};
+
+	for (size_t i = 0; i < gt_countof(functions); i++) {
+		start_timeline();
+		create_queue(0x51, 0);
+		create_queue(0x52, 0);
+		create_queue(0x53, 0);
+		enqueue_kernel(0x51, 0, 0xe1);
+		enqueue(functions[i], 0x52, 1, (uint64_t[]){0xe1}, 0xe2);
+		enqueue_kernel(0x53, 0xe2, 0);
+		finish_timeline();
+		CHECK(gpu_count >= 2);
+		CHECK_INT(gpu[gpu_count - 1].stream, 0x53);
+		CHECK(gpu[gpu_count - 1].dependency_count >= 1);
+		CHECK_INT(gpu[gpu_count - 1].dependencies[0], gpu[0].number);
+	}
+}
+
+TEST("an event whose handle belongs to one of the host now is no dependency")
+{
+	start_timeline();
+	create_queue(0x51, 0);
+	create_queue(0x52, 0);
+	enqueue_kernel(0x51, 0, 0xe1);
+	call_with("clCreateUserEvent", NULL, 0, 0xe1);
+	enqueue_kernel(0x52, 0xe1, 0);
+	finish_timeline();
+	CHECK_INT(gpu_count, 2);
+	CHECK_INT(gpu[1].dependency_count, 0);
+}
+
+TEST("the event of a command in an out-of-order queue says nothing of those before it")
+{
+	start_timeline();
+	create_queue(0x51, 1);
+	enqueue_kernel(0x51, 0, 0xe1);
+	enqueue_kernel(0x51, 0, 0xe2);
+	wait_for_events(1, (uint64_t[]){0xe2});
+	enqueue("clEnqueueMarkerWithWaitList", 0x51, 0, NULL, 0xe3);
+	wait_for_events(1, (uint64_t[]){0xe3});
+	finish_timeline();
+	CHECK_INT(gpu_count, 2);
+	CHECK_INT(gpu[0].wait.number, gpu[1].wait.number);
+	CHECK_INT(gpu[0].wait.end, stream.now);
+	CHECK_INT(gpu[0].previous, 0);
+	CHECK_INT(gpu[1].previous, 0);
+	CHECK_INT(gpu[1].release, GT_RELEASE_SUBMISSION);
+}
+
+TEST("a queue of OpenCL has nothing to do with CUDA's default stream")
+{
+	start_timeline();
+	create_queue(0x51, 0);
+	enqueue_kernel(0x51, 0, 0xe1);
+	launch(KERNEL, 1, 64, 0, 0);
+	finish_timeline();
+	CHECK_INT(gpu_count, 2);
+	CHECK_INT(gpu[1].dependency_count, 0);
+}
+
+TEST("a copy of OpenCL that waits proves what was in its queue before")
+{
+	static const uint32_t blocking[] = {0, 1};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct built built;
+
+		start_timeline();
+		create_queue(0x51, 0);
+		enqueue_kernel(0x51, 0, 0);
+		built = begin("clEnqueueReadBuffer");
+		pass(&built, "command_queue", 0x51);
+		pass(&built, "blocking_read", blocking[i]);
+		pass(&built, "num_events_in_wait_list", 0);
+		returns(&built, 0);
+		finish_timeline();
+		CHECK_INT(gpu_count, 2);
+		CHECK_INT(gpu[0].wait.number != 0, blocking[i]);
+		CHECK_INT(gpu[1].wait.number != 0, blocking[i]);
+	}
+}
