@@ -525,6 +525,11 @@ GPUTAP_HELPER unsigned long long (*bpf_instruction_cycles)(void) = (void *)533;
  * in programs of loop_end: 1 or more. 0 elsewhere.
  */
 GPUTAP_HELPER unsigned long long (*bpf_loop_trips)(void) = (void *)534;
+/*
+ * Return the line of the source file at the site, a constant there: of the innermost function, if
+ * calls were inlined. 0 if the module has no line information (nvcc -lineinfo), and in OpenCL.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_source_line)(void) = (void *)535;
 
 /*
  * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be

@@ -51,20 +51,21 @@ enum gt_context_source {
 	GT_SOURCE_ARGUMENT_SIZE,  /* constant, by index: 0 after the last */
 	GT_SOURCE_ARGUMENT,       /* ld.param, by index: the first 8 bytes; 0 after the last */
 	GT_SOURCE_SITE,           /* constant: the id of the site in the module */
-	GT_SOURCE_LINE,       /* constant: of the PTX text; entry, exit …: of the body's start */
-	GT_SOURCE_ADDRESS,    /* the instruction's address with its offset added */
-	GT_SOURCE_VALUE,      /* loaded, stored or the atomic's operand: the first 8 bytes */
-	GT_SOURCE_VALUE_HIGH, /* and the 8 after these */
-	GT_SOURCE_VALUE_SIZE, /* constant: valid bytes of these: 0 to 16 */
-	GT_SOURCE_WIDTH,      /* constant: bytes accessed */
-	GT_SOURCE_SPACE,      /* constant: gt_bpf_space */
-	GT_SOURCE_ACCESS,     /* constant: gt_memory_access */
-	GT_SOURCE_TAKEN,      /* 1 if the branch is taken, else 0 */
-	GT_SOURCE_TAKEN_MASK, /* the lanes of the group that take it */
-	GT_SOURCE_BARRIER,    /* the number of the barrier */
-	GT_SOURCE_CYCLES,     /* clock cycles that the instruction took; by helper 533 only */
-	GT_SOURCE_TRIPS,      /* passes of the start of the loop that ends; by helper 534 only */
-	GT_SOURCE_PREDICATE,  /* by lane only: see GT_LANE_PREDICATE */
+	GT_SOURCE_LINE,        /* constant: of the PTX text; entry, exit …: of the body's start */
+	GT_SOURCE_ADDRESS,     /* the instruction's address with its offset added */
+	GT_SOURCE_VALUE,       /* loaded, stored or the atomic's operand: the first 8 bytes */
+	GT_SOURCE_VALUE_HIGH,  /* and the 8 after these */
+	GT_SOURCE_VALUE_SIZE,  /* constant: valid bytes of these: 0 to 16 */
+	GT_SOURCE_WIDTH,       /* constant: bytes accessed */
+	GT_SOURCE_SPACE,       /* constant: gt_bpf_space */
+	GT_SOURCE_ACCESS,      /* constant: gt_memory_access */
+	GT_SOURCE_TAKEN,       /* 1 if the branch is taken, else 0 */
+	GT_SOURCE_TAKEN_MASK,  /* the lanes of the group that take it */
+	GT_SOURCE_BARRIER,     /* the number of the barrier */
+	GT_SOURCE_CYCLES,      /* clock cycles that the instruction took; by helper 533 only */
+	GT_SOURCE_TRIPS,       /* passes of the start of the loop that ends; by helper 534 only */
+	GT_SOURCE_SOURCE_LINE, /* constant: of the source, 0: not known; by helper 535 only */
+	GT_SOURCE_PREDICATE,   /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,
 };
 

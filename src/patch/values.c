@@ -31,6 +31,7 @@ static const struct patch_value_row {
 	{GT_SOURCE_BARRIER, "barrier", 32},
 	{GT_SOURCE_CYCLES, "cycles", 64},
 	{GT_SOURCE_TRIPS, "trips", 32},
+	{GT_SOURCE_SOURCE_LINE, "source_line", 32},
 };
 
 /* ---- what programs read ---------------------------------------------------------------- */
@@ -45,6 +46,24 @@ static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, u
 		uses->sources |= UINT64_C(1) << source;
 }
 
+/* The source that only a helper reads. False: it is not one of these. */
+static bool find_site_source(int32_t helper, enum gt_context_source *ret_source)
+{
+	switch (helper) {
+	case GT_HELPER_instruction_cycles:
+		*ret_source = GT_SOURCE_CYCLES;
+		return true;
+	case GT_HELPER_loop_trips:
+		*ret_source = GT_SOURCE_TRIPS;
+		return true;
+	case GT_HELPER_source_line:
+		*ret_source = GT_SOURCE_SOURCE_LINE;
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The source that a helper reads: a lane field, or what only a helper returns. False: none. */
 static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn_facts *facts,
 			       const struct gt_section *section, enum gt_context_source *ret_source)
@@ -53,11 +72,8 @@ static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn
 
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
 		return false;
-	if (insn->imm == GT_HELPER_instruction_cycles || insn->imm == GT_HELPER_loop_trips) {
-		*ret_source =
-			insn->imm == GT_HELPER_loop_trips ? GT_SOURCE_TRIPS : GT_SOURCE_CYCLES;
+	if (find_site_source(insn->imm, ret_source))
 		return true;
-	}
 	helper = gt_helper((uint32_t)insn->imm);
 	return helper && helper->arguments[0] == GT_ARG_LANE_FIELD &&
 	       !gt_lane_source(section, (uint64_t)facts->registers[1].min, ret_source);
@@ -189,6 +205,8 @@ uint64_t gt_patch_constant_value(const struct gt_patch_value_site *at,
 		return at->site;
 	case GT_SOURCE_LINE:
 		return at->line;
+	case GT_SOURCE_SOURCE_LINE:
+		return at->source_line;
 	case GT_SOURCE_VALUE_SIZE:
 		return value_size(&access);
 	case GT_SOURCE_WIDTH:

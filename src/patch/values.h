@@ -26,7 +26,7 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 struct gt_patch_uses gt_patch_join_uses(struct gt_patch_uses a, struct gt_patch_uses b);
 
 enum {
-	GT_PATCH_MAX_VALUES = 16 + 2 * GT_CONTEXT_ARGUMENTS,
+	GT_PATCH_MAX_VALUES = 17 + 2 * GT_CONTEXT_ARGUMENTS,
 	GT_PATCH_MAX_NAME = GT_MAX_PREFIX + 24,
 };
 
@@ -47,8 +47,9 @@ struct gt_patch_value_site {
 	const struct gt_ptx_instruction *instruction; /* NULL: the start or end of the body */
 	const struct gt_ptx_label *loop;              /* of a loop's end: its label; or NULL */
 	uint32_t site, line, kernel;
-	bool has_sync; /* activemask and vote.sync exist: PTX 6.2 */
-	bool after;    /* programs run after the instruction */
+	uint32_t source_line; /* 0: not known */
+	bool has_sync;        /* activemask and vote.sync exist: PTX 6.2 */
+	bool after;           /* programs run after the instruction */
 };
 
 /* The value of a source that is a constant at the site; 0: it is none. */

@@ -235,6 +235,7 @@ TEST("branches show who takes them, loops how often they go back")
 }
 
 #define TRIPS "call 534\nmov r6, r0"
+#define SOURCE_LINE "call 535\nmov r6, r0"
 
 TEST("a thread that leaves a loop runs a program once, with the trips since it entered it")
 {
@@ -449,6 +450,33 @@ TEST("a function with an indirect branch has no sites at the ends of its loops")
 	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
 	CHECK(!patched.result.text.length && patched.result.rejections.count == 1);
 	CHECK_STR(patched.result.rejections.items[0].reason, "an indirect branch may leave a loop");
+}
+
+TEST("programs know the line of the source at their site, of inlined code its own")
+{
+	static const char text[] =
+		KERNEL("\t.loc 1 7 3\n"
+		       "\tst.global.u32 [%rd3], %r1;\n"
+		       "\t.loc 1 9 3\n"
+		       "\t.loc 2 100 1, function_name $name, inlined_at 1 9 3\n"
+		       "\tst.global.u32 [%rd3], %r1;\n"
+		       "\tret;\n") ".file 1 \"a.cu\"\n.file 2 \"b.h\"\n"
+				   ".section .debug_str\n{\n$name:\n.b8 102\n.b8 0\n}\n";
+	static const char without[] = KERNEL("\tst.global.u32 [%rd3], %r1;\n\tret;\n");
+	auto_patched patched = {0}, other = {0};
+
+	add_probe(&patched, "gpu/store", SOURCE_LINE);
+	add_probe(&patched, "gpu/store.warp", SOURCE_LINE);
+	add_probe(&patched, "gpu/exit/k", SOURCE_LINE);
+	CHECK(run_patched(&patched, text, (struct launch_shape){1, 64},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 64 * (7 + 100));
+	CHECK_INT(patched.counts[1], 2 * (7 + 100));
+	CHECK_INT(patched.counts[2], 64 * 100);
+	add_probe(&other, "gpu/store", SOURCE_LINE);
+	CHECK(run_patched(&other, without, (struct launch_shape){1, 64},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(other.counts[0], 0);
 }
 
 TEST("barriers show their number")
