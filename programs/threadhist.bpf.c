@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Counts, for each thread of a grid, how often it ran a kernel and went round its loops. */
+/*
+ * Counts, for each thread of a grid, how often it ran a kernel and went round its loops: all of
+ * them (count_loop), or those of one line (count_line).
+ */
 #include <gputap/bpf.h>
 
 #include "programs.h"
 
 GPUTAP_THREAD_ARRAY(threads, struct threadhist_thread, 1);
+
+/* A line of the source or, without line information, of the PTX text. */
+GPUTAP_ARRAY(line, unsigned int, 1);
 
 SEC("gpu/entry/*")
 int count_entry(struct gputap_context *ctx)
@@ -24,6 +30,20 @@ int count_loop(struct gputap_context *ctx)
 	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
 
 	if (thread)
+		thread->loops++;
+	return 0;
+}
+
+SEC("gpu/loop")
+int count_line(struct gputap_context *ctx)
+{
+	unsigned int key = 0, here = bpf_source_line();
+	unsigned int *wanted = bpf_map_lookup_elem(&line, &key);
+	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
+
+	if (!here)
+		here = ctx->line;
+	if (thread && wanted && *wanted == here)
 		thread->loops++;
 	return 0;
 }

@@ -22,6 +22,11 @@ static const struct gt_option option_table[] = {
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
 	GT_CLI_INJECTION_CHANGES,
+	/* The last one, which threadhist alone has. */
+	{0, "line", "LINE",
+	 "count only the loops that branch back on this line of the source or, without line "
+	 "information, of the PTX text",
+	 GT_OPTION_COUNT, AT(line), NULL},
 };
 
 static const struct gt_gpu_report *const reports[] = {
@@ -108,6 +113,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 		.json = given->json,
 		.each = given->each,
 		.top = given->top,
+		.line = given->line,
 		.by_instruction = given->by == GT_CLI_ROWS_BY_INSTRUCTION,
 		.by_line = given->by == GT_CLI_ROWS_BY_LINE,
 	};
@@ -143,15 +149,37 @@ static int run_given_tool(const struct gt_cli_command *command,
 	return run_with_report(&self, path, words);
 }
 
+/* The programs of threadhist: all loops are counted, or those of the option --line. */
+static int select_loops(const struct gt_cli_command *command,
+			struct gt_cli_injection_options *given)
+{
+	const char *loops = given->line ? "count_line" : "count_loop";
+	char value[32];
+
+	if (given->line > UINT32_MAX)
+		return gt_cli_usage_error(command, "--line is at most %u", UINT32_MAX);
+	snprintf(value, sizeof(value), "line[0]=%u", (unsigned)given->line);
+	if (!gt_strings_add(&given->names, "count_entry", strlen("count_entry")) &&
+	    !gt_strings_add(&given->names, loops, strlen(loops)) &&
+	    !gt_strings_add(&given->values, value, strlen(value)))
+		return GT_GO_ON;
+	gt_cli_error("out of memory");
+	return GT_EXIT_FAILED;
+}
+
 static int run_tool(const struct gt_cli_command *command, int count, char **arguments)
 {
 	struct gt_cli_injection_options given = {
 		.gpu = GT_GPU_AUTO, .threads = GT_CLI_INJECTION_THREADS, .by = GT_CLI_ROWS_DEFAULT};
 	int rest, status = gt_cli_parse(command, count, arguments, &given, &rest);
 
+	if (status == GT_GO_ON && command == &gt_command_threadhist)
+		status = select_loops(command, &given);
 	if (status == GT_GO_ON)
 		status = run_given_tool(command, &given, count - rest, arguments + rest);
 	gt_strings_free(&given.kernels);
+	gt_strings_free(&given.names);
+	gt_strings_free(&given.values);
 	return status;
 }
 
@@ -178,7 +206,7 @@ const struct gt_cli_command gt_command_cudacounter = {
 		"'gputap run'.",
 	.examples = cudacounter_examples,
 	.options = option_table,
-	.option_count = gt_countof(option_table),
+	.option_count = gt_countof(option_table) - 1, /* without --line */
 	.run = run_tool,
 };
 
@@ -273,6 +301,7 @@ const struct gt_cli_command gt_command_launchlate = {
 
 static const char *const threadhist_examples[] = {
 	"gputap threadhist -- ./reduce",
+	"gputap threadhist --line 47 -- ./reduce   # one loop, which hotloop shows",
 	NULL,
 };
 
@@ -284,7 +313,8 @@ const struct gt_cli_command gt_command_threadhist = {
 		"Runs CMD with counters in its kernels and prints how many loop iterations the "
 		"threads of its grids ran: the least and the most loaded thread in one line, and a "
 		"histogram. Threads are numbered through the grid, block by block; counts are "
-		"sums over all launches. Needs no privilege; see 'gputap run'.",
+		"sums over all launches, and over all loops or, with --line, those of one line. "
+		"Needs no privilege; see 'gputap run'.",
 	.examples = threadhist_examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table),

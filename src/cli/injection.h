@@ -30,6 +30,7 @@ struct gt_cli_injection_options {
 	struct gt_strings targets; /* of host programs: "NAME=FILE:FUNCTION" */
 	struct gt_strings names;   /* of the programs to insert; none: all */
 	uint64_t top;              /* rows of a report; 0: all */
+	uint64_t line;             /* of the loops to count; 0: all */
 	uint32_t event_bytes;      /* as in gt_inject_options */
 	const char *own;           /* an object beside those of the user, or NULL; not shown */
 	int by;                    /* of rows: enum gt_cli_injection_rows */

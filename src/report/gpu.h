@@ -17,7 +17,8 @@ struct gt_gpu_run {
 	unsigned columns; /* of the terminal that a picture must fit */
 	/* Rows of reports on sites: by these instead of what is usual for the report. */
 	bool by_instruction, by_line;
-	uint64_t top; /* rows at most, of reports that sort them; 0: all */
+	uint64_t top;  /* rows at most, of reports that sort them; 0: all */
+	uint64_t line; /* of the loops that are counted; 0: all */
 	bool json;
 	bool each; /* `poll` adds each record to its text */
 };

@@ -61,9 +61,15 @@ static void put_histogram(const struct gt_histogram *histogram, struct gt_strbuf
 	gt_put_bars(text, counts, 64, false);
 }
 
-static void put_balance(const struct threadhist_summary *summary, struct gt_strbuf *text)
+static void put_balance(const struct gt_gpu_run *run, const struct threadhist_summary *summary,
+			struct gt_strbuf *text)
 {
-	if (!summary->loops)
+	if (!summary->loops && run->line)
+		gt_strbuf_printf(text,
+				 "no thread went back to the start of a loop on line %" PRIu64
+				 ": 'gputap hotloop' shows the lines of loops\n",
+				 run->line);
+	else if (!summary->loops)
 		gt_strbuf_puts(text, "no thread went back to the start of a loop\n");
 	else if (summary->min == summary->max)
 		gt_strbuf_printf(text, "balanced: each thread has %" PRIu64 " loop iterations\n",
@@ -90,7 +96,7 @@ static void put_threads(const struct gt_gpu_run *run, struct gt_strbuf *text)
 				 "beyond --threads\n",
 				 summary.outside);
 	if (summary.threads) {
-		put_balance(&summary, text);
+		put_balance(run, &summary, text);
 		gt_strbuf_puts(text, "     ITERATIONS                THREADS\n");
 		put_histogram(&summary.histogram, text);
 	}

@@ -36,6 +36,66 @@ tool() {
 	expect_output_line '^no thread went back to the start of a loop$'
 }
 
+# two_loops LINE-INFORMATION: thread n goes back 3 times in the first loop and n times in the second one.
+two_loops() {
+	local file= first= second=
+	[ "$1" = none ] || file='.file 1 "loops.cu"' first='.loc 1 70 3' second='.loc 1 80 3'
+	ptx_program ".version 7.8
+		.target sm_75
+		.address_size 64
+		$file
+		.visible .entry k0(.param .u64 p) {
+			.reg .pred %p<3>; .reg .b32 %r<3>;
+			mov.u32 %r1, %tid.x; mov.u32 %r2, 0;
+			$first
+		first: setp.lt.u32 %p1, %r2, 3; add.u32 %r2, %r2, 1;
+			@%p1 bra first; // the first one
+			mov.u32 %r2, 0;
+			$second
+		second: setp.lt.u32 %p2, %r2, %r1; add.u32 %r2, %r2, 1;
+			@%p2 bra second; // the second one
+			ret;
+		}" 1
+}
+
+# iterations_at LINE: of each thread, as threadhist --line counts them.
+iterations_at() {
+	tool threadhist --json --line "$1" -- "$BATS_TEST_TMPDIR/kernels"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].threads | map(.entries) == [range(32) | 1]'
+}
+
+@test "threadhist --line counts the loop of a line of the source" {
+	two_loops source
+	iterations_at 70
+	expect_json '.[0].threads | map(.loops) == [range(32) | 3]'
+	iterations_at 80
+	expect_json '.[0].threads | map(.loops) == [range(32)]'
+	# Lines of the PTX text are those of no loop then.
+	iterations_at "$(grep -n 'the second one' "$BATS_TEST_TMPDIR/kernels.ptx" | cut -d: -f1)"
+	expect_json '.[0].threads | map(.loops) == [range(32) | 0]'
+	tool threadhist --line 71 -- "$BATS_TEST_TMPDIR/kernels"
+	expect_output_line "^no thread went back to the start of a loop on line 71: 'gputap hotloop' shows the lines of loops\$"
+	tool threadhist -- "$BATS_TEST_TMPDIR/kernels"
+	expect_output_line '^32 threads, 32 entries, 592 loop iterations$'
+}
+
+@test "threadhist --line counts the loop of a line of PTX without line information" {
+	local line
+	two_loops none
+	line=$(grep -n 'the second one' "$BATS_TEST_TMPDIR/kernels.ptx" | cut -d: -f1)
+	iterations_at "$line"
+	expect_json '.[0].threads | map(.loops) == [range(32)]'
+	iterations_at 80
+	expect_json '.[0].threads | map(.loops) == [range(32) | 0]'
+}
+
+@test "threadhist rejects lines that no file has" {
+	gputap threadhist --line 4294967296 -- true
+	expect_status 2
+	expect_error_line '^gputap: --line is at most 4294967295 '
+}
+
 @test "cudacounter counts threads, blocks and cycles by kernel" {
 	tool cudacounter -- "$examples/vectoradd"
 	expect_output_line '^ENTRIES +EXITS +BLOCKS +CYCLES/WARP +KERNEL$'
