@@ -3,8 +3,27 @@
 
 load helper
 
+# Examines the machine once for all tests of the same output.
+setup_file() {
+	local options
+	for options in '' --json; do
+		local status=0 file=$BATS_FILE_TMPDIR/doctor$options
+		# shellcheck disable=SC2086 # none, or one word
+		"$build/gputap" doctor $options >"$file" 2>"$file.errors" || status=$?
+		echo "$status" >"$file.status"
+	done
+}
+
+# examined [--json]: what `gputap doctor` printed in setup_file.
+examined() {
+	local file=$BATS_FILE_TMPDIR/doctor${1:-}
+	observe cat "$file"
+	stderr=$(cat "$file.errors")
+	status=$(cat "$file.status")
+}
+
 @test "doctor has a verdict on the kernel, BTF, BPF, libraries, privileges, GPUs and sources" {
-	gputap doctor
+	examined
 	for thing in kernel BTF privileges BPF uprobe_multi 'library watch' 'library hold' 'NVIDIA driver' 'software GPU' OpenCL HIP 'Level Zero' \
 		'source cuda' 'source process'; do
 		expect_output_line "^(ok     |missing|broken )  $thing +[A-Za-z/]"
@@ -14,14 +33,14 @@ load helper
 
 @test "doctor succeeds where probes can be attached" {
 	need_probes
-	gputap doctor
+	examined
 	expect_status 0
 	expect_no_output_line '^broken'
 	expect_output_line '^ok       BPF              programs can be loaded$'
 }
 
 @test "doctor --json is one object with the documented keys" {
-	gputap doctor --json
+	examined --json
 	[ "${#lines[@]}" = 1 ]
 	expect_json '.[0] | keys_unsorted == ["schema", "examinations", "verdict"]'
 	expect_json '.[0].schema == "gputap.doctor.1"'
@@ -31,9 +50,9 @@ load helper
 }
 
 @test "doctor says the same in JSON as in lines" {
-	gputap doctor
+	examined
 	printed_lines=$output
-	gputap doctor --json
+	examined --json
 	[ "$(jq -r '.examinations[] | "\(.verdict) \(.name) \(.text)"' <<<"$output")" = \
 		"$(sed -E 's/ {2,}/ /g' <<<"$printed_lines")" ]
 }
@@ -84,7 +103,7 @@ load helper
 
 @test "doctor lists OpenCL's devices and says whether they are hardware" {
 	[ -e /etc/OpenCL/vendors/pocl.icd ] || skip "no OpenCL device of the CPU (pocl-opencl-icd)"
-	gputap doctor
+	examined
 	expect_output_line '^ok       OpenCL           .*Portable Computing Language: .* \(a CPU, no hardware of its own\)'
 }
 
