@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -72,8 +73,22 @@ static int open_standard_descriptors(void)
 	return 0;
 }
 
+/*
+ * Keep freed memory for what is allocated next. Otherwise the kernel's BTF, which libbpf reads for
+ * each object, returns megabytes to the kernel each time, which gets them back as page faults.
+ * MMAP_THRESHOLD is the most that glibc itself would adapt to: mallopt(3).
+ */
+static void keep_freed_memory(void)
+{
+	enum { MMAP_THRESHOLD = 32 << 20, TRIM_THRESHOLD = 64 << 20 };
+
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD);
+	mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD);
+}
+
 int main(int count, char **arguments)
 {
+	keep_freed_memory();
 	if (open_standard_descriptors())
 		return GT_EXIT_FAILED; /* there may be no descriptor to print to */
 	signal(SIGPIPE, SIG_IGN);      /* a pipe that closes is an error like others: EPIPE */
