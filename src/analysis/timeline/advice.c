@@ -156,6 +156,6 @@ bool gt_advice_evidence(enum gt_advice_kind kind, const struct gt_process_breakd
 		[GT_ADVICE_fill_idle_time] = find_idle,
 	};
 
-	/* Bounds of times, or times of two clocks, are no evidence. */
+	/* Times of two clocks are no evidence. */
 	return !row->host_only && finders[kind](row, text);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/timeline/causes.h"
+#include "analysis/timeline/overlap.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -19,9 +20,10 @@ struct breakdown_process {
 	struct gt_path path;
 	uint64_t begun; /* what is before it is attributed */
 	bool exited;
-	uint64_t covered, covered_twice;  /* by operations, up to these times */
-	GT_VEC(struct busy_span) spans;   /* in which a GPU worked: of the part being attributed */
-	GT_VEC(struct busy_span) kernels; /* … with a kernel or graph */
+	uint64_t covered; /* by operations, up to this time */
+	struct gt_overlap overlap;
+	GT_VEC(struct busy_span) spans; /* in which a GPU worked: of the part being attributed */
+	struct gt_lane_spans kernels;   /* … with a kernel or graph */
 	GT_VEC(struct gt_path_operation *) by_start;
 	size_t span; /* of the walk */
 };
@@ -269,13 +271,13 @@ static int find_spans(struct breakdown_process *process)
 {
 	int error = 0;
 
-	process->spans.count = process->kernels.count = 0;
+	process->spans.count = process->kernels.count = process->kernels.first = 0;
 	gt_vec_each (item, &process->by_start) {
 		const struct gt_path_operation *operation = *item;
 
 		error = extend_spans(&process->spans, operation->start, operation->end);
 		if (!error && is_kernel(operation))
-			error = extend_spans(&process->kernels, operation->start, operation->end);
+			error = gt_lane_spans_add(&process->kernels, operation);
 		if (error)
 			return error;
 	}
@@ -351,23 +353,7 @@ static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_o
 						: 0);
 }
 
-/* The part of a copy in which a kernel ran. */
-static uint64_t overlap_with(const struct busy_span *spans, size_t count, size_t *first,
-			     uint64_t start, uint64_t end)
-{
-	uint64_t sum = 0;
-
-	while (*first < count && spans[*first].end <= start)
-		++*first;
-	for (size_t i = *first; i < count && spans[i].start < end; i++) {
-		uint64_t from = spans[i].start > start ? spans[i].start : start;
-		uint64_t to = spans[i].end < end ? spans[i].end : end;
-
-		sum += to > from ? to - from : 0;
-	}
-	return sum;
-}
-
+/* overlapped: the part in which a kernel ran. */
 static int count_copy(struct gt_process_breakdown *row, const struct gt_path_operation *operation,
 		      uint64_t overlapped)
 {
@@ -499,20 +485,14 @@ static int count_coverage(struct gt_breakdown *breakdown, struct breakdown_proce
 			  const struct gt_path_operation *operation)
 {
 	struct gt_process_breakdown *row = &process->row;
-	uint64_t twice, fresh;
+	uint64_t fresh;
 	int error = 0;
 
 	if (!row->gpu_first)
-		row->gpu_first = process->covered = process->covered_twice = operation->start;
+		row->gpu_first = process->covered = operation->start;
 	if (operation->start > process->covered)
 		error = keep_gap(breakdown, process, operation);
-	twice = operation->end < process->covered ? operation->end : process->covered;
-	fresh = operation->start > process->covered_twice ? operation->start
-							  : process->covered_twice;
-	if (twice > fresh) {
-		row->gpu_overlap += twice - fresh;
-		process->covered_twice = twice;
-	}
+	row->gpu_overlap += gt_overlap_add(&process->overlap, operation);
 	fresh = operation->start > process->covered ? operation->start : process->covered;
 	if (operation->end > fresh) {
 		row->gpu_busy += operation->end - fresh;
@@ -524,13 +504,11 @@ static int count_coverage(struct gt_breakdown *breakdown, struct breakdown_proce
 static int count_operations(struct gt_breakdown *breakdown, struct breakdown_process *process,
 			    uint64_t until)
 {
-	size_t kernel = 0;
 	int error = 0;
 
 	for (size_t i = 0; i < process->by_start.count && !error; i++) {
 		struct gt_path_operation *operation = process->by_start.items[i];
-		uint64_t overlapped = overlap_with(process->kernels.items, process->kernels.count,
-						   &kernel, operation->start, operation->end);
+		uint64_t overlapped = gt_lane_spans_overlap(&process->kernels, operation);
 
 		if (operation->counted || operation->start > until)
 			continue;

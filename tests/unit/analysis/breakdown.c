@@ -282,6 +282,28 @@ TEST("operations that one wait proves and nothing distinguishes are mixed work")
 	expect_spent(GT_SPENT_WORK, 17000, 0); /* from the last submission on */
 	expect_spent(GT_SPENT_KERNEL, 0, 0);
 	CHECK_INT(found->busy.items[0].basis, GT_TIMES_ESTIMATED);
+	/* They share their bounds, and ran one after the other. */
+	CHECK_INT(found->gpu_overlap, 0);
+	CHECK_INT(found->copies.items[0].overlapped_ns, 0);
+}
+
+TEST("estimated times overlap with those of other streams, measured ones with all")
+{
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	create_stream(0x11);                           /* up to 2000 */
+	create_stream(0x12);                           /* up to 4000 */
+	launch(KERNEL, 1, 64, 0x12, 0);                /* from 4000 or 5000, estimated */
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);     /* from 6000 or 7000, estimated */
+	launch_kernel(0x11, zero + 9500, zero + 9900); /* up to 10000 */
+	wait_until(0x11, zero + 10100);
+	wait_until(0x12, zero + 20000);
+	finish_breakdown();
+	CHECK_INT(found->copies.items[0].overlapped_ns, found->copies.items[0].runs.sum);
+	CHECK(found->copies.items[0].runs.sum > 0);
+	CHECK_INT(found->gpu_overlap, found->copies.items[0].runs.sum + 400);
 }
 
 TEST("a session longer than what is collected is attributed in parts")
