@@ -172,7 +172,7 @@ static int reject_shared_functions(struct gt_patcher *patcher)
 			error = gt_patch_reach_add(patcher->graph, function, &reach);
 	for (const struct gt_ptx_function *function = patcher->module->functions;
 	     function && !error; function = function->next)
-		if (!function->is_entry && reach.functions[function->number])
+		if (!function->is_entry && function->body && reach.functions[function->number])
 			reject_shared_function(patcher, function);
 	gt_patch_reach_clear(&reach);
 	return error;

@@ -694,6 +694,37 @@ TEST("programs are inserted only into the kernels that the options select")
 			  "kernels that were not selected call the function, too");
 }
 
+TEST("a kernel that is not selected may call functions of the driver and of other modules")
+{
+	static const char text[] = KERNEL(
+		"\tst.global.u32 [%rd3], %r1;\n\tret;\n") ".extern .func (.param .b32 r) "
+							  "vprintf(.param .b64 f, .param .b64 a);\n"
+							  ".extern .func foreign;\n"
+							  ".func later;\n"
+							  ".visible .entry other()\n{\n"
+							  "\t.param .b64 f, a;\n\t.param .b32 r;\n"
+							  "\tst.param.b64 [f], 0;\n\tst.param.b64 "
+							  "[a], 0;\n"
+							  "\tcall (r), vprintf, (f, a);\n\tcall "
+							  "foreign;\n\tcall later;\n\tret;\n}\n"
+							  ".func later\n{\n\tret;\n}\n";
+	const char *const selected[] = {"k"};
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/call/*", NULL);
+	add_probe(&patched, "gpu/return/*", NULL);
+	add_probe(&patched, "gpu/entry/*", NULL);
+	add_probe(&patched, "gpu/store", NULL);
+	CHECK(patch_text(
+		&patched, text,
+		(struct gt_patch_options){.kernels = selected, .kernel_count = 1, .whole = true}));
+	/* The start and the end of the only function that has a body. */
+	CHECK_INT(patched.result.rejected, 2);
+	CHECK_INT(patched.result.patched, 2);
+	gt_vec_each (rejection, &patched.result.rejections)
+		CHECK_STR(rejection->function, "later");
+}
+
 TEST("sites of a function that other kernels call, too, are rejected with the reason")
 {
 	gt_autofree char *text = function_module(".visible .entry other()\n{\n"
