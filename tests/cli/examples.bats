@@ -9,8 +9,8 @@ ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null || true)
 
 setup_file() {
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-	local build=${BUILD:-$root/build} targets
-	targets=$(ninja -C "$build" -t targets all | sed -n 's/^\(examples\/nvcc-[a-z]*\):.*/\1/p')
+	local build=${BUILD:-$root/build} targets names='vectoradd|matmul|reduce|streams|bench|leak|failures'
+	targets=$(ninja -C "$build" -t targets all | sed -nE "s/^(examples\/nvcc-($names)):.*/\1/p")
 	# shellcheck disable=SC2086 # one word a target
 	[ -z "$targets" ] || ninja -C "$build" --quiet $targets
 }
