@@ -31,6 +31,14 @@ compile() {
 		-L "$softgpu" -l:libcuda.so.1 -ldl
 }
 
+# nvcc_once FILE ARGUMENTS…: NVIDIA's compiler makes FILE, once for all tests with these arguments.
+nvcc_once() {
+	local made
+	made=$BATS_FILE_TMPDIR/$(printf '%s\n' "${@:2}" | sha256sum | cut -d ' ' -f 1)
+	[ -e "$made" ] || nvcc "${@:2}" -o "$made" || return
+	cp "$made" "$1"
+}
+
 # cubin FILE OPTIONS…: compiles kernels.cu to a cubin with the toolkit.
 cubin() {
 	need_command nvcc
@@ -140,7 +148,7 @@ untouched() {
 
 @test "the PTX of cubins that a ptxas process made is its input" {
 	need_command nvcc
-	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	compile ptxas
 	for how in spawn spawnp execv execve pipe; do
 		inserted ./ptxas $how "$(command -v ptxas)" kernels.ptx
@@ -166,7 +174,7 @@ untouched() {
 @test "a Python program that runs ptxas as a child process is patched" {
 	need_command python3
 	need_command nvcc
-	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	inserted python3 "$programs/ctypes_client.py" kernels.ptx
 	inserted python3 "$programs/ctypes_client.py" kernels.ptx -lineinfo
 }
@@ -253,7 +261,7 @@ compile_nvjitlink() {
 @test "PTX that nvJitLink compiles is patched when its cubin is loaded" {
 	compile_nvjitlink linked -lnvJitLink
 	compile_nvjitlink opened -DDLOPEN
-	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	for program in linked opened; do
 		inserted ./$program data kernels.ptx
 		inserted ./$program library kernels.ptx -- -lineinfo -maxrregcount=40
@@ -263,8 +271,8 @@ compile_nvjitlink() {
 
 @test "cubins that nvJitLink links from several PTX modules are patched and linked again" {
 	compile_nvjitlink linked -lnvJitLink
-	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
-	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
 	for method in data library; do
 		inserted ./linked $method caller.ptx callee.ptx
 		inserted ./linked $method callee.ptx caller.ptx -- -lineinfo
@@ -288,8 +296,8 @@ compile_nvjitlink() {
 @test "modules that the driver links are patched when the result is loaded" {
 	need_command nvcc
 	compile culink
-	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
-	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
 	for method in data library; do
 		untouched ./culink $method caller.ptx callee.ptx
 		inserted ./culink $method caller.ptx callee.ptx
@@ -312,7 +320,7 @@ compile_nvjitlink() {
 
 @test "a program that nvcc -rdc=true links is patched and linked again" {
 	need_command nvcc
-	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+	nvcc_once linked -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] \
 		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
 	untouched ./linked
 	inserted ./linked
@@ -366,7 +374,7 @@ compile_nvjitlink() {
 
 @test "the original of a linked program is loaded where the driver rejects the patched modules" {
 	need_command nvcc
-	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+	nvcc_once linked -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] \
 		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
 	export SOFTGPU_REJECT=gputap_
 	gputap run --gpu soft program.o -- ./linked
@@ -398,7 +406,7 @@ compile_nvjitlink() {
 
 @test "a linked program is patched again in a later run" {
 	need_command nvcc
-	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] -o linked \
+	nvcc_once linked -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] \
 		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
 	export GPUTAP_CACHE=$PWD/cache
 	inserted ./linked
@@ -455,8 +463,8 @@ traced() {
 	need_command nvcc
 	compile_nvjitlink linked -lnvJitLink
 	compile_nvrtc nvrtc -lnvrtc
-	nvcc -arch=$arch -rdc=true -ptx -o caller.ptx "$programs/caller.cu"
-	nvcc -arch=$arch -rdc=true -ptx -o callee.ptx "$programs/callee.cu"
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
 	traced ./linked data caller.ptx callee.ptx
 	for file in caller callee; do
 		gputap trace --gpu soft -o compiled.gtap ./nvrtc "$programs/$file.cu" \
@@ -468,7 +476,7 @@ traced() {
 
 @test "programs that run ptxas run on the software GPU when they are traced" {
 	need_command nvcc
-	nvcc -arch=$arch -ptx -o kernels.ptx "$programs/kernels.cu"
+	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	compile ptxas
 	for how in spawn execv pipe; do
 		traced ./ptxas $how "$(command -v ptxas)" kernels.ptx
