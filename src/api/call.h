@@ -36,6 +36,9 @@ struct gt_call {
 	bool returned;
 	bool succeeded; /* returned without an error: output arguments are valid */
 	bool failed;    /* returned an error that is not "not ready" */
+	/* Of a launch: the size of groups that was set for its kernel before; NULL: none is known.
+	 */
+	const uint32_t *group;
 };
 
 /* Decodes an event. layout NULL: the function is in no table. */
@@ -93,6 +96,24 @@ struct gt_call_naming {
 };
 /* False: another function, a failed call, or missing words. */
 bool gt_call_naming(const struct gt_call *call, struct gt_call_naming *ret_naming);
+
+/* What a call sets for the next launches of a kernel. */
+enum gt_setting_kind {
+	GT_SETTING_ARGUMENT,
+	GT_SETTING_GROUP,
+};
+struct gt_call_setting {
+	enum gt_setting_kind kind;
+	uint64_t kernel;   /* its handle */
+	uint32_t group[3]; /* of GROUP; of ARGUMENT: */
+	uint32_t index;
+	uint64_t size;  /* bytes */
+	bool has_value; /* its first 8 bytes, or all if they are fewer, are in value */
+	bool is_local;  /* so many bytes of local memory, without a value */
+	uint64_t value;
+};
+/* False: another function, a failed call, or missing words. */
+bool gt_call_setting(const struct gt_call *call, struct gt_call_setting *ret_setting);
 
 /* How a kernel is launched. */
 struct gt_call_launch {

@@ -44,6 +44,11 @@ struct gt_transfer {
 /* NULL: it has none. */
 const struct gt_transfer *gt_api_transfer(const struct gt_api_function *function);
 
+/* A row of settings.def; settings.c knows what is in it. */
+struct gt_setting;
+/* NULL: it has none. */
+const struct gt_setting *gt_api_setting(const struct gt_api_function *function);
+
 /* How calls of a function are recorded: computed once, used for each of its calls. */
 struct gt_api_layout {
 	const struct gt_api_function *function;
@@ -51,6 +56,7 @@ struct gt_api_layout {
 	struct gt_api_location locations[GT_API_MAX_ARGUMENTS];
 	int8_t kernel, kernel_name;         /* arguments of these roles, or GT_LAYOUT_NONE */
 	const struct gt_transfer *transfer; /* of a row in transfers.def, else NULL */
+	const struct gt_setting *setting;   /* of a row in settings.def, else NULL */
 	int8_t blocking;    /* the argument that makes a copy wait, or GT_LAYOUT_NONE */
 	bool names_kernels; /* its calls give handles to kernels: gt_call_naming */
 };
@@ -65,6 +71,8 @@ int gt_api_find_role(const struct gt_api_function *function, enum gt_api_role ro
 int gt_api_count_argument(const struct gt_api_function *function, unsigned argument);
 /* Whether calls of the function give handles to kernels. */
 bool gt_api_names_kernels(const struct gt_api_function *function);
+/* Whether calls of the function set the size of a kernel's groups. */
+bool gt_api_sets_groups(const struct gt_api_function *function);
 /* Adds the effect of the function's calls to the plan. */
 void gt_api_plan_effect(const struct gt_api_function *function, struct gt_api_layout *layout);
 /* Whether its effect changes what is known, so that its calls are traced implicitly. */

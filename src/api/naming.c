@@ -16,7 +16,7 @@ static bool reads_attribute(const struct gt_api_function *function)
 bool gt_api_is_implicit(const struct gt_api_function *function)
 {
 	return gt_api_names_kernels(function) || gt_api_has_effect(function) ||
-	       reads_attribute(function);
+	       reads_attribute(function) || gt_api_sets_groups(function);
 }
 
 static bool load_argument(const struct gt_call *call, int argument, uint64_t *ret)

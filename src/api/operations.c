@@ -85,6 +85,7 @@ static bool launch_range(const struct gt_call *call, struct gt_call_launch *laun
 	const struct gt_api_function *function = call->function;
 	uint32_t global[3] = {1, 1, 1};
 	unsigned count = 0, local = 0;
+	bool in_groups = false;
 
 	for (unsigned i = 0; i < function->argument_count; i++) {
 		const char *label = function->arguments[i].label;
@@ -92,6 +93,7 @@ static bool launch_range(const struct gt_call *call, struct gt_call_launch *laun
 
 		if (!label || !value.size)
 			continue;
+		in_groups |= !strcmp(label, "grid");
 		if (!strcmp(label, "global") || !strcmp(label, "grid"))
 			add_dimensions(&value, global, &count);
 		else if (!strcmp(label, "local"))
@@ -102,6 +104,8 @@ static bool launch_range(const struct gt_call *call, struct gt_call_launch *laun
 			launch->block[i] = 1;
 		launch->grid[i] =
 			(uint32_t)(((uint64_t)global[i] + launch->block[i] - 1) / launch->block[i]);
+		if (in_groups && call->group)
+			launch->block[i] = call->group[i];
 	}
 	return count > 0;
 }

@@ -339,6 +339,11 @@ void gt_call_format_entry(struct gt_strbuf *buffer, const struct gt_call *call)
 	}
 	if (!kind_shown)
 		add_direction(&items);
+	if (call->group) {
+		add_label(&items, "block");
+		gt_strbuf_printf(buffer, "%ux%ux%u", call->group[0], call->group[1],
+				 call->group[2]);
+	}
 	/* Without an argument, only this distinguishes it from the legacy default stream. */
 	if (call->event->state & GT_CALL_PER_THREAD && !gt_api_has_stream(call->function)) {
 		add_label(&items, "stream");

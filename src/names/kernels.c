@@ -102,15 +102,28 @@ const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_c
 	return launched ? launched : gt_names_given(names, call);
 }
 
-bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *event,
+/* Those that were set before, one by one. */
+static bool find_set_arguments(const struct gt_names *names, const struct gt_call *call,
 			       struct gt_launch_arguments *ret_arguments)
 {
+	const struct known_settings *settings = gt_names_settings(names, call);
+
+	if (!settings || !settings->arguments.count)
+		return false;
+	*ret_arguments = settings->arguments;
+	return true;
+}
+
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_call *call,
+			       struct gt_launch_arguments *ret_arguments)
+{
+	const struct gt_event_call *event = call->event;
 	const struct launch_values *arguments =
 		gt_hash_get_u64(names->arguments, event->head.thread);
 
 	if (!arguments || arguments->function != event->function ||
 	    arguments->sequence != event->sequence)
-		return false;
+		return call->function && find_set_arguments(names, call, ret_arguments);
 	*ret_arguments = (struct gt_launch_arguments){.valid = arguments->readable};
 	for (size_t i = 0; i < arguments->count && i < GT_ARGUMENT_WORDS; i++)
 		ret_arguments->words[i] = arguments->values[i];

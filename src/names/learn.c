@@ -218,12 +218,18 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	struct gt_call call;
 	const char *text;
 	struct names_key key;
+	int error;
 
 	gt_names_decode(names, event, &call);
 	if (!call.function)
 		return 0;
+	if (call.layout->setting)
+		return gt_names_learn_setting(names, &call);
 	if (!gt_call_naming(&call, &naming))
 		return learn_registers(names, &call);
+	error = gt_names_renew_settings(names, event->head.process, naming.handle, naming.same_as);
+	if (error)
+		return error;
 	if (naming.name_argument >= 0)
 		text = gt_names_given(names, &call);
 	else

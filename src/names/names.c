@@ -22,6 +22,7 @@ struct gt_names *gt_names_new(void)
 	names->ranks = gt_hash_new();
 	names->devices = gt_devices_new();
 	names->kernels = gt_hash_new();
+	names->settings = gt_hash_new();
 	names->registers = gt_hash_new();
 	names->stacks = gt_hash_new();
 	names->merged = gt_hash_new();
@@ -39,9 +40,9 @@ struct gt_names *gt_names_new(void)
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
 	    !names->cgroups || !names->ranks || !names->devices || !names->kernels ||
-	    !names->registers || !names->stacks || !names->merged || !names->python ||
-	    !names->kept || !names->given || !names->arguments || !names->symbols ||
-	    !names->lines || !names->files || !names->parameters) {
+	    !names->settings || !names->registers || !names->stacks || !names->merged ||
+	    !names->python || !names->kept || !names->given || !names->arguments ||
+	    !names->symbols || !names->lines || !names->files || !names->parameters) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -67,6 +68,7 @@ void gt_names_free(struct gt_names *names)
 	gt_hash_free_with(names->ranks, free);
 	gt_devices_free(names->devices);
 	gt_hash_free_with(names->kernels, free);
+	gt_hash_free_with(names->settings, free);
 	gt_hash_free_with(names->registers, free);
 	gt_hash_free_with(names->stacks, free);
 	gt_hash_free_with(names->merged, free);
@@ -119,9 +121,13 @@ void gt_names_decode(const struct gt_names *names, const struct gt_event_call *e
 		     struct gt_call *ret_call)
 {
 	const struct function_name *name = gt_hash_get_u64(names->functions, event->function);
+	const struct known_settings *settings;
 
 	gt_call_decode(ret_call, name && name->known ? &name->layout : NULL, event);
 	ret_call->strings = &names->strings;
+	settings = ret_call->function ? gt_names_settings(names, ret_call) : NULL;
+	if (settings && settings->has_group)
+		ret_call->group = settings->group;
 }
 
 __u32 gt_names_parent(const struct gt_names *names, __u32 process)

@@ -58,10 +58,11 @@ const char *gt_names_launched(const struct gt_names *names, const struct gt_call
  */
 const char *gt_names_call_kernel(const struct gt_names *names, const struct gt_call *call);
 /*
- * What the kernel of a launch was given: 8 bytes from where each argument lies. False if that was
- * not taken, or if this is not the latest launch of its thread.
+ * What the kernel of a launch was given: 8 bytes from where each argument lies, or what calls have
+ * set until now (OpenCL, Level Zero). False if that was not taken, or if this is not the latest
+ * launch of its thread.
  */
-bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_event_call *event,
+bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_call *call,
 			       struct gt_launch_arguments *ret_arguments);
 /*
  * The parameters of a kernel by its mangled name, from the files that were mapped. NULL: unknown.

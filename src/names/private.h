@@ -60,6 +60,13 @@ struct known_registers {
 	bool differ; /* on several devices */
 };
 
+/* What the next launches of a kernel use. */
+struct known_settings {
+	struct gt_launch_arguments arguments;
+	bool has_group;
+	uint32_t group[3];
+};
+
 struct known_stack {
 	bool truncated;
 	size_t count;
@@ -104,6 +111,7 @@ struct gt_names {
 	GT_VEC(void *) retired;                /* earlier names of functions and kernels */
 	struct gt_devices *devices;
 	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
+	struct gt_hash *settings;  /* struct names_key of a kernel -> struct known_settings */
 	struct gt_hash *registers; /* mangled name of a kernel -> struct known_registers */
 	struct gt_hash *stacks;    /* struct names_key -> struct known_stack */
 	struct gt_hash *merged;    /* the same, with Python frames; made when they are asked for */
@@ -128,6 +136,15 @@ struct gt_names {
 	gt_known_totals_list totals;
 	gt_machine_list machines;
 };
+
+/* Learn what a call sets for the next launches of a kernel. 0 or -ENOMEM. */
+int gt_names_learn_setting(struct gt_names *names, const struct gt_call *call);
+/* A kernel is new: it has the settings of another, or none. 0 or -ENOMEM. */
+int gt_names_renew_settings(struct gt_names *names, uint32_t process, uint64_t kernel,
+			    uint64_t same_as);
+/* Those of the kernel that a call launches; NULL: none, or no launch. */
+const struct known_settings *gt_names_settings(const struct gt_names *names,
+					       const struct gt_call *call);
 
 /* A name of this text, which the caller frees; NULL: no memory. */
 struct known_name *gt_name_new(const char *text, size_t length);

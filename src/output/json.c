@@ -102,7 +102,7 @@ static void put_kernel(struct gt_json *json, const struct json_output *output,
 	if (!kernel)
 		return;
 	gt_json_string(json, "kernel", gt_demangler_full(output->demangler, kernel));
-	if (gt_names_launch_arguments(names, call->event, &arguments))
+	if (gt_names_launch_arguments(names, call, &arguments))
 		gt_kernel_json_arguments(json, "kernel_args", kernel,
 					 gt_names_parameters(names, kernel), &arguments);
 }

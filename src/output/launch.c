@@ -12,7 +12,7 @@ void gt_put_launched_kernel(struct gt_strbuf *text, struct gt_demangler *demangl
 
 	gt_strbuf_puts(text, "kernel=");
 	gt_put_printable(text, gt_demangler_short(demangler, kernel));
-	if (!gt_names_launch_arguments(names, call->event, &arguments))
+	if (!gt_names_launch_arguments(names, call, &arguments))
 		return;
 	gt_kernel_format_arguments(&list, kernel, gt_names_parameters(names, kernel), &arguments);
 	gt_strbuf_putc(text, '(');

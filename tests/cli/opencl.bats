@@ -38,10 +38,27 @@ returned() {
 	expect_error_line 'clCreateBuffer +\[EXIT\]   returned=0x[0-9a-f]+ \('
 	expect_error_line 'clSetKernelArg +\[ENTER\]  kernel=0x[0-9a-f]+ index=3 size=4 value=0x40000$'
 	expect_error_line 'clEnqueueWriteBuffer +\[ENTER\]  kind=H2D queue=0x[0-9a-f]+ buffer=0x[0-9a-f]+ blocking=CL_TRUE size=1048576 bytes'
-	expect_error_line 'clEnqueueNDRangeKernel +\[ENTER\]  queue=0x[0-9a-f]+ func=0x[0-9a-f]+ global=262144 local=256 kernel=add$'
+	expect_error_line 'clEnqueueNDRangeKernel +\[ENTER\]  queue=0x[0-9a-f]+ func=0x[0-9a-f]+ global=262144 local=256 kernel=add\((0x[0-9a-f]+, ){3}0x40000\)$'
 	expect_error_line 'clEnqueueReadBuffer +\[ENTER\]  kind=D2H '
 	[[ ${stderr_lines[-1]} =~ ^'gputap: '([0-9]+)' calls: '([0-9]+)' complete, 0 unfinished, 0 lost'$ ]]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+@test "a launch of OpenCL has the arguments that clSetKernelArg set, live and from a capture" {
+	need_opencl
+	gputap trace -e opencl --json -o calls.json -- "$examples/opencl/opencl-queues"
+	expect_status 0
+	output=$(cat calls.json)
+	expect_json '[.[] | select(.name == "clEnqueueNDRangeKernel").kernel_args] | length == 4 and
+		all(map([.type, .size]) == [[null, 8], [null, 4]] and .[1].value == "0x40000000")'
+	# Both are of the buffer that was created.
+	expect_json '[.[] | select(.name == "clCreateBuffer").result] as $buffers |
+		[.[] | select(.name == "clEnqueueNDRangeKernel").kernel_args[0].value] | unique == $buffers'
+	gputap record -e opencl -o cl.gputap -- "$examples/opencl/opencl-reduce"
+	expect_status 0
+	gputap trace --from cl.gputap
+	expect_status 0
+	expect_output_line 'clEnqueueNDRangeKernel .* kernel=reduce\(0x[0-9a-f]+, 0x[0-9a-f]+, local\[[0-9]+\]\)'
 }
 
 @test "a call of the ICD loader is one call, whatever implements it" {
@@ -163,13 +180,20 @@ use_vendors() {
 	use_vendors
 	analyse kernels -- "$vendors/vendors" ze
 	expect_json '.[0].kernels | length == 1 and .[0].kernel == "scale"'
-	expect_json '.[0].kernels[0].configurations[0].grid == [8, 2, 1]'
+	expect_json '.[0].kernels[0].configurations == [{launches: 1, grid: [8, 2, 1], block: [32, 2, 1], shared: 0}]'
 	analyse copies -- "$vendors/vendors" ze
 	expect_json '.[0].copies | length == 1 and .[0].count == 1 and .[0].bytes == 256'
 	analyse leaks -- "$vendors/vendors" ze
 	expect_json '.[0].leaks == []'
 	analyse errors -- "$vendors/vendors" ze
 	expect_json '.[0].errors | length == 1 and .[0].error == "ZE_RESULT_ERROR_UNINITIALIZED"'
+}
+
+@test "Level Zero: a launch has the arguments and the group size that were set for its kernel" {
+	use_vendors
+	gputap trace -e level-zero -- "$vendors/vendors" ze
+	expect_status 0
+	expect_error_line 'zeCommandListAppendLaunchKernel +\[ENTER\]  .*grid=8x2x1 hSignalEvent=0x0 block=32x2x1 kernel=scale\(0x[0-9a-f]+, 0x8\)$'
 }
 
 @test "the packaged runtime of HIP reports that there is no device" {

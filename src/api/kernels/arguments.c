@@ -20,7 +20,8 @@ struct kernel_argument {
 	const char *type; /* NULL: unknown */
 	uint32_t size;    /* bytes; 0: unknown */
 	enum kind kind;
-	bool valid; /* the first 8 bytes, or all if they are fewer, are in word */
+	bool is_local; /* local memory, which has no value */
+	bool valid;    /* the first 8 bytes, or all if they are fewer, are in word */
 	uint64_t word;
 };
 
@@ -70,15 +71,27 @@ static struct parameter_type find_type(const char *name)
 }
 
 static void read_signature(const char *name, const struct gt_kernel *kernel,
+			   const struct gt_launch_arguments *arguments,
 			   struct kernel_signature *signature)
 {
 	bool named = name && !gt_demangle_parameters(name, &signature->names);
 
 	signature->kernel = kernel;
-	signature->known = kernel || named;
-	signature->count = kernel ? kernel->parameter_count : signature->names.count;
+	signature->known = kernel || named || arguments->count;
+	signature->count = kernel             ? kernel->parameter_count
+			   : arguments->count ? arguments->count
+					      : signature->names.count;
 	if (named && signature->names.count != signature->count)
 		gt_type_names_free(&signature->names);
+}
+
+/* The size is known, the type may be not: a number without a sign, or bytes. */
+static void set_given_size(struct kernel_argument *argument,
+			   const struct gt_launch_arguments *arguments, size_t index)
+{
+	argument->size = arguments->sizes[index];
+	argument->kind = argument->size <= sizeof(argument->word) ? POINTER : BYTES;
+	argument->is_local = arguments->local >> index & 1;
 }
 
 /* The module's size is the true one; a type of another size is not believed. */
@@ -101,6 +114,8 @@ static struct kernel_argument find_argument(const struct kernel_signature *signa
 		if (type.kind == BYTES)
 			type = find_type(parameter->type);
 	}
+	if (index < arguments->count)
+		set_given_size(&argument, arguments, index);
 	if (!argument.size)
 		argument.size = type.size;
 	if (type.size == argument.size)
@@ -185,6 +200,10 @@ static void add_bytes(struct gt_strbuf *buffer, const struct kernel_argument *ar
 
 static void add_text(struct gt_strbuf *buffer, const struct kernel_argument *argument)
 {
+	if (argument->is_local) {
+		gt_strbuf_printf(buffer, "local[%" PRIu32 "]", argument->size);
+		return;
+	}
 	if (!argument->valid) {
 		gt_strbuf_putc(buffer, '?');
 		return;
@@ -220,7 +239,7 @@ void gt_kernel_format_arguments(struct gt_strbuf *buffer, const char *name,
 {
 	struct kernel_signature signature = {0};
 
-	read_signature(name, kernel, &signature);
+	read_signature(name, kernel, arguments, &signature);
 	if (!signature.known)
 		gt_strbuf_puts(buffer, "...");
 	for (size_t i = 0; i < signature.count; i++) {
@@ -271,13 +290,15 @@ void gt_kernel_json_arguments(struct gt_json *json, const char *key, const char 
 {
 	struct kernel_signature signature = {0};
 
-	read_signature(name, kernel, &signature);
+	read_signature(name, kernel, arguments, &signature);
 	gt_json_array_begin(json, key);
 	for (size_t i = 0; i < signature.count; i++) {
 		struct kernel_argument argument = find_argument(&signature, arguments, i);
 
 		gt_json_object_begin(json, NULL);
-		if (argument.type)
+		if (argument.is_local)
+			gt_json_string(json, "type", "local");
+		else if (argument.type)
 			gt_json_string(json, "type", argument.type);
 		else
 			gt_json_null(json, "type");

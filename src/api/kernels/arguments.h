@@ -15,13 +15,18 @@ enum { GT_ARGUMENT_WORDS = 16 }; /* that a launch copies, 8 bytes each */
 struct gt_launch_arguments {
 	uint64_t words[GT_ARGUMENT_WORDS];
 	uint64_t valid; /* bit n: words[n] was read */
+	/* Where the program gave the arguments one by one, with their sizes; else 0. */
+	uint32_t count;
+	uint32_t sizes[GT_ARGUMENT_WORDS]; /* bytes; 0: it was not given */
+	uint64_t local;                    /* bit n: so many bytes of local memory */
 };
 
 /*
  * Adds "0x7f0c2a000000, 2.5, 1024": all arguments of the kernel. name is as in the module;
  * kernel (or NULL) what is known of its parameters. An argument that is bigger than a word, or
  * of a type that is not known, is shown by its bytes in the order of memory, "{00 00 80 3f …}";
- * one that was not read is "?". If their number is unknown, "..." .
+ * one that was not read is "?", local memory "local[4096]". Where the program gave the sizes and no
+ * type is known, up to 8 bytes are one number, "0x40000". If their number is unknown, "..." .
  */
 void gt_kernel_format_arguments(struct gt_strbuf *buffer, const char *name,
 				const struct gt_kernel *kernel,

@@ -30,6 +30,9 @@ static int call_level_zero(void)
 	zeCommandListCreate(NULL, NULL, NULL, &list);
 	zeMemAllocDevice(NULL, NULL, 4096, 64, NULL, &memory);
 	zeKernelCreate(NULL, &description, &kernel);
+	zeKernelSetGroupSize(kernel, 32, 2, 1);
+	zeKernelSetArgumentValue(kernel, 0, sizeof(memory), &memory);
+	zeKernelSetArgumentValue(kernel, 1, sizeof(groups[0]), &groups[0]);
 	zeCommandListAppendMemoryCopy(list, memory, host, sizeof(host), NULL, 0, NULL);
 	zeCommandListAppendLaunchKernel(list, kernel, groups, NULL, 0, NULL);
 	return zeMemFree(NULL, memory);

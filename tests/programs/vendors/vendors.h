@@ -33,6 +33,8 @@ int zeMemAllocDevice(void *context, const void *description, size_t size, size_t
 int zeMemFree(void *context, void *pointer);
 int zeCommandListCreate(void *context, void *device, const void *description, void **ret_list);
 int zeKernelCreate(void *module, const struct ze_kernel_desc *description, void **ret_kernel);
+int zeKernelSetGroupSize(void *kernel, unsigned x, unsigned y, unsigned z);
+int zeKernelSetArgumentValue(void *kernel, unsigned index, size_t size, const void *value);
 int zeCommandListAppendMemoryCopy(void *of, void *target, const void *source, size_t size,
 				  void *signal, unsigned count, void **waits);
 int zeCommandListAppendLaunchKernel(void *of, void *launched, const unsigned groups[3],

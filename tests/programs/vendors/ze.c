@@ -28,6 +28,16 @@ int zeKernelCreate(void *module, const struct ze_kernel_desc *description, void 
 	return 0;
 }
 
+int zeKernelSetGroupSize(void *of, unsigned x, unsigned y, unsigned z)
+{
+	return 0;
+}
+
+int zeKernelSetArgumentValue(void *of, unsigned index, size_t size, const void *value)
+{
+	return 0;
+}
+
 int zeCommandListAppendMemoryCopy(void *of, void *target, const void *source, size_t size,
 				  void *signal, unsigned count, void **waits)
 {

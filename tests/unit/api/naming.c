@@ -322,11 +322,133 @@ TEST("the arguments of a launch are found by its call, and not by another one")
 	call.call.head.thread = PROCESS;
 	call.call.function = event->function;
 	call.call.sequence = 5;
-	CHECK(gt_names_launch_arguments(names, &call.call, &taken));
+	CHECK(gt_names_launch_arguments(names, with_names(names, &call), &taken));
 	CHECK_INT(taken.valid, 1);
 	CHECK_INT(taken.words[0], 77);
 	call.call.sequence = 6;
-	CHECK(!gt_names_launch_arguments(names, &call.call, &taken));
+	CHECK(!gt_names_launch_arguments(names, with_names(names, &call), &taken));
+}
+
+/* A call that succeeded. */
+static void succeed(struct gt_names *names, struct built *built, uint64_t result)
+{
+	back(built, result);
+	take_call(names, built, GT_EVENT_call);
+}
+
+static void set_argument(struct gt_names *names, uint64_t kernel, uint32_t index, uint64_t size,
+			 const void *value)
+{
+	struct built built = begin("clSetKernelArg");
+
+	pass(&built, "kernel", kernel);
+	pass(&built, "arg_index", index);
+	pass(&built, "arg_size", size);
+	pass(&built, "arg_value", value ? 0x7fff0000 : 0);
+	if (value)
+		point(&built, "arg_value", value, size < 8 ? size : 8);
+	succeed(names, &built, 0);
+}
+
+/* The arguments of a launch of a kernel, as text. */
+static const char *launched_with(struct gt_names *names, uint64_t kernel)
+{
+	struct built built = begin("clEnqueueNDRangeKernel");
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	struct gt_launch_arguments taken;
+
+	pass(&built, "kernel", kernel);
+	succeed(names, &built, 0);
+	if (!gt_names_launch_arguments(names, with_names(names, &built), &taken))
+		return "none";
+	gt_kernel_format_arguments(&buffer, "scale", NULL, &taken);
+	return keep(&buffer);
+}
+
+TEST("a launch has the arguments that were set for its kernel until then")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	const uint64_t buffer = 0x55550000;
+	const uint32_t count = 1024;
+	const float many[4] = {1, 2, 3, 4};
+
+	CHECK_STR(launched_with(names, 0xa1), "none");
+	set_argument(names, 0xa1, 0, 8, &buffer);
+	set_argument(names, 0xa1, 2, 4, &count);
+	set_argument(names, 0xa1, 3, 4096, NULL);
+	set_argument(names, 0xa1, 4, 16, many);
+	CHECK_STR(launched_with(names, 0xa1),
+		  "0x55550000, ?, 0x400, local[4096], {00 00 80 3f 00 00 00 40 ...}");
+	CHECK_STR(launched_with(names, 0xa2), "none");
+	set_argument(names, 0xa1, 1, 4, &count);
+	set_argument(names, 0xa1, 3, 4, &count);
+	CHECK_STR(launched_with(names, 0xa1),
+		  "0x55550000, 0x400, 0x400, 0x400, {00 00 80 3f 00 00 00 40 ...}");
+	/* An index of no kernel, which a hostile capture may have. */
+	set_argument(names, 0xa3, UINT32_MAX, 4, &count);
+	CHECK_STR(launched_with(names, 0xa3), "none");
+}
+
+static void name_kernel(struct gt_names *names, uint64_t kernel, uint64_t source)
+{
+	struct built built = begin(source ? "clCloneKernel" : "clCreateKernel");
+
+	if (source)
+		pass(&built, "source_kernel", source);
+	succeed(names, &built, kernel);
+}
+
+TEST("a new kernel has no arguments, whichever handle it has, and a clone those of its original")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	const uint32_t count = 7;
+
+	set_argument(names, 0xa1, 0, 4, &count);
+	name_kernel(names, 0xa2, 0xa1);
+	CHECK_STR(launched_with(names, 0xa2), "0x7");
+	name_kernel(names, 0xa1, 0);
+	CHECK_STR(launched_with(names, 0xa1), "none");
+	CHECK_STR(launched_with(names, 0xa2), "0x7");
+}
+
+static void set_group(struct gt_names *names, uint64_t kernel, const uint32_t size[3])
+{
+	struct built built = begin("zeKernelSetGroupSize");
+
+	pass(&built, "hKernel", kernel);
+	pass(&built, "groupSizeX", size[0]);
+	pass(&built, "groupSizeY", size[1]);
+	pass(&built, "groupSizeZ", size[2]);
+	succeed(names, &built, 0);
+}
+
+TEST("a launch of Level Zero has the group size that was set for its kernel")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built built = begin("zeCommandListAppendLaunchKernel");
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	struct gt_call_launch launch;
+
+	pass(&built, "hCommandList", 0x51);
+	pass(&built, "hKernel", 0xb1);
+	pass(&built, "hSignalEvent", 0);
+	point(&built, "pLaunchFuncArgs", (uint32_t[]){8, 2, 1}, 12);
+	succeed(names, &built, 0);
+	CHECK(gt_call_launch(with_names(names, &built), &launch));
+	CHECK_INT(launch.block[0], 1);
+	set_group(names, 0xb1, (uint32_t[]){64, 4, 1});
+	set_group(names, 0xb2, (uint32_t[]){16, 1, 1});
+	CHECK(gt_call_launch(with_names(names, &built), &launch));
+	CHECK_INT(launch.grid[0], 8);
+	CHECK_INT(launch.grid[1], 2);
+	CHECK_INT(launch.block[0], 64);
+	CHECK_INT(launch.block[1], 4);
+	gt_call_format_entry(&buffer, with_names(names, &built));
+	CHECK_STR(gt_strbuf_string(&buffer),
+		  "list=0x51 func=0xb1 grid=8x2x1 hSignalEvent=0x0 block=64x4x1");
+	/* `kernels` needs the size, and asks for launches alone. */
+	CHECK(gt_api_is_implicit(row("zeKernelSetGroupSize")));
+	CHECK(!gt_api_is_implicit(row("clSetKernelArg")));
 }
 
 TEST_MAIN
