@@ -6,30 +6,39 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const struct {
-	int number;
-	bool is_end; /* of gputap, too */
-} rows[GT_SIGNALS] = {
-	{SIGINT, true},   {SIGTERM, true},  {SIGHUP, true},   {SIGQUIT, true},
-	{SIGUSR1, false}, {SIGUSR2, false}, {SIGALRM, false},
-};
+#include "base/clean.h"
 
-bool gt_signals_is_end(int number)
+static const int of_end[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int of_command[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+				 SIGIO,   SIGPWR,  SIGXCPU, SIGSTKFLT};
+
+static bool is_among(int number, const int *numbers, size_t count)
 {
-	for (unsigned i = 0; i < GT_SIGNALS; i++)
-		if (rows[i].number == number)
-			return rows[i].is_end;
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] == number)
+			return true;
 	return false;
 }
 
+bool gt_signals_is_end(int number)
+{
+	return is_among(number, of_end, gt_countof(of_end));
+}
+
+static bool is_of_command(int number)
+{
+	return is_among(number, of_command, gt_countof(of_command)) ||
+	       (number >= SIGRTMIN && number <= SIGRTMAX);
+}
+
 /* A signal with a handler is not passed on: a command of gputap waits for it. */
-static bool is_taken(unsigned row, bool has_command)
+static bool is_taken(int number, bool has_command)
 {
 	struct sigaction action;
 
-	if (rows[row].is_end)
+	if (gt_signals_is_end(number))
 		return true;
-	return has_command && !sigaction(rows[row].number, NULL, &action) &&
+	return has_command && is_of_command(number) && !sigaction(number, NULL, &action) &&
 	       (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
 }
 
@@ -38,12 +47,12 @@ static void stop_ignoring(struct gt_signals *signals, const sigset_t *taken)
 {
 	struct sigaction action;
 
-	for (unsigned i = 0; i < GT_SIGNALS; i++) {
-		signals->was_ignored[i] = sigismember(taken, rows[i].number) &&
-					  !sigaction(rows[i].number, NULL, &action) &&
-					  action.sa_handler == SIG_IGN;
-		if (signals->was_ignored[i])
-			signal(rows[i].number, SIG_DFL);
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		if (sigismember(taken, number) != 1 || sigaction(number, NULL, &action) ||
+		    action.sa_handler != SIG_IGN)
+			continue;
+		sigaddset(&signals->ignored, number);
+		signal(number, SIG_DFL);
 	}
 }
 
@@ -52,9 +61,10 @@ int gt_signals_take(struct gt_signals *signals, bool has_command, struct gt_diag
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (unsigned i = 0; i < GT_SIGNALS; i++)
-		if (is_taken(i, has_command))
-			sigaddset(&set, rows[i].number);
+	sigemptyset(&signals->ignored);
+	for (int number = 1; number <= SIGRTMAX; number++)
+		if (is_taken(number, has_command))
+			sigaddset(&set, number);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
 		return gt_diag(diag, -errno, "session", NULL, "signalfd: %s", strerror(errno));
@@ -102,9 +112,9 @@ void gt_signals_release(struct gt_signals *signals)
 	while (gt_signals_next(signals, &alone) > 0)
 		continue;
 	close(signals->fd);
-	for (unsigned i = 0; i < GT_SIGNALS; i++)
-		if (signals->was_ignored[i])
-			signal(rows[i].number, SIG_IGN);
+	for (int number = 1; number <= SIGRTMAX; number++)
+		if (sigismember(&signals->ignored, number) == 1)
+			signal(number, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
 	signals->fd = -1;
 }

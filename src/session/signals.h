@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The signals that ask gputap to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT), read from a descriptor. A
- * command that gputap started gets each of them, too, and those that only it may know: SIGUSR1,
- * SIGUSR2 and SIGALRM, unless gputap has a handler for them.
+ * command that gputap started gets each of them, too, and those that only it may know, unless
+ * gputap has a handler for them: SIGUSR1, SIGUSR2, those of timers, of asynchronous I/O, of power
+ * and of CPU time, and the real-time signals (signal(7)). Not passed on: those that report a fault
+ * of the process itself or stop it.
  */
 #pragma once
 
@@ -11,14 +13,10 @@
 
 #include "base/diag.h"
 
-enum {
-	GT_SIGNALS = 7,
-};
-
 struct gt_signals {
 	int fd; /* readable when one is pending; -1: signals are not blocked */
 	sigset_t before;
-	bool was_ignored[GT_SIGNALS];
+	sigset_t ignored; /* before */
 };
 
 #define GT_SIGNALS_NONE ((struct gt_signals){.fd = -1})

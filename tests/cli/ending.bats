@@ -125,14 +125,16 @@ has_lines() {
 	for other in trace record; do
 		: >out # "ready" of the one before
 		# shellcheck disable=SC2016 # expanded by the other shell
-		setsid "$build/gputap" $other --gpu nvidia -o out.gtap -- sh -c '
-			for name in USR1 USR2 ALRM; do trap "echo got $name" $name; done
+		setsid "$build/gputap" $other --gpu nvidia -o out.gtap -- bash -c '
+			for name in USR1 USR2 ALRM VTALRM PROF IO PWR STKFLT XCPU RTMIN RTMIN+3 RTMAX; do
+				trap "echo got $name" $name
+			done
 			echo ready; while [ ! -e go ]; do sleep 0.1; done; exec "$0" 5' "$calls" >out 2>err 3>&- &
 		tracer=$!
 		wait_for has_line ready
-		for name in USR2 ALRM USR2; do
+		for name in USR2 ALRM VTALRM PROF IO PWR STKFLT XCPU RTMIN RTMIN+3 RTMAX USR2; do
 			kill -$name "$tracer"
-			wait_for has_lines 1 "^got $name$"
+			wait_for has_lines 1 "^got ${name/+/[+]}$"
 		done
 		wait_for has_lines 2 '^got USR2$'
 		# trace prints its totals.
