@@ -281,20 +281,30 @@ documented() {
 		#include <cuda.h>
 		#include <fcntl.h>
 		#include <sys/mman.h>
+		#include <unistd.h>
 		int main(int argc, char **argv)
 		{
 			CUmodule module;
 			int file = open(argv[1], O_RDONLY);
 			const char *path = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
-			return path == MAP_FAILED || cuInit(0) || cuModuleLoad(&module, path) != CUDA_ERROR_FILE_NOT_FOUND;
+			if (path == MAP_FAILED || cuInit(0) || cuModuleLoad(&module, path) != CUDA_ERROR_FILE_NOT_FOUND)
+				return 1;
+			while (access("go", F_OK)) /* gputap reads the string from the process */
+				usleep(10000);
+			return 0;
 		}
 	END
 	printf 'no/such/module.cubin' >name
-	gputap trace --gpu soft -f cuModuleLoad -- ./untouched name
-	expect_status 0
-	expect_error_line '\[ENTER\] +fname="?no/such/module\.cubin"?$'
-	gputap trace --gpu soft -1 -f cuModuleLoad -- ./untouched name
-	expect_error_line ' cuModuleLoad\(.*fname="?no/such/module\.cubin"?\) = '
+	for option in -v -1; do
+		rm -f go
+		"$build/gputap" trace --gpu soft $option -f cuModuleLoad -- ./untouched name \
+			2>err$option 3>&- &
+		wait_for grep -q FILE_NOT_FOUND err$option
+		touch go
+		wait $!
+	done
+	grep -qE '\[ENTER\] +fname="?no/such/module\.cubin"?$' err-v
+	grep -qE ' cuModuleLoad\(.*fname="?no/such/module\.cubin"?\) = ' err-1
 }
 
 @test "-1 prints one line for each call, as strace does" {
