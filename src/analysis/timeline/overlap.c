@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Numbers of operations and queues have 32 bits in practice; those of queues come first. */
+/* Numbers of queues have 32 bits; the lanes of other operations come after them. */
 #define LANE_OF_ONE (1ull << 32)
 
 static uint64_t lane_of(const struct gt_path_operation *operation)

@@ -36,8 +36,8 @@ struct gt_state *gt_state_new(void)
 	struct gt_state *state = allocate_state(1);
 
 	if (state) {
-		memset(state, 0, sizeof(*state) + sizeof(state->frames[0]));
-		state->capacity = 1;
+		*state = (struct gt_state){.capacity = state->capacity};
+		state->frames[0] = (struct gt_verify_frame){0};
 	}
 	return state;
 }
