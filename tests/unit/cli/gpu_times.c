@@ -13,6 +13,7 @@
 #include "agent/protocol.h"
 #include "base/clock.h"
 #include "event/kinds.h"
+#include "fork.h"
 #include "run/inject.h"
 #include "tap.h"
 
@@ -66,7 +67,7 @@ static uint64_t run_process(write_events *write)
 	}
 	companion = gt_gpu_times_companion(times);
 	setenv(GT_AGENT_SOCKET, gt_inject_socket(companion->inject), 1);
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		if (gt_agent_ring())
 			write(past);

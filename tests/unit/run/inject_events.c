@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "collector.h"
 #include "event/kinds.h"
+#include "fork.h"
 
 enum {
 	CAPACITY = 1 << 14,
@@ -80,14 +81,16 @@ static void read_events(struct collector *collector, struct read_events *read)
 		;
 }
 
-/* Serve a process until it has ended, and read what it has written. */
+/* Serve a process until it has ended, or is killed late, and read what it has written. */
 static int serve_process(struct collector *collector, pid_t pid, struct read_events *read)
 {
 	uint64_t end = gt_clock_monotonic() + WAIT_S * GT_SECOND_NS;
 	uint64_t ended = read->ended;
 	int status = -1;
 
-	while (waitpid(pid, &status, WNOHANG) != pid && gt_clock_monotonic() < end) {
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		if (gt_clock_monotonic() > end)
+			kill(pid, SIGKILL);
 		read_events(collector, read);
 		usleep(1000);
 	}
@@ -143,7 +146,7 @@ TEST("threads write at the same time: each record is read once and whole, or cou
 
 	if (!open_collector(&collector))
 		return;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		/* Before the threads: one that does not wait for the other's request has none. */
 		if (gt_agent_ring())
@@ -168,7 +171,7 @@ TEST("a full ring drops records, counts them, and takes others once it was read"
 
 	if (!open_collector(&collector) || pipe(pipes[0]) || pipe(pipes[1]))
 		return;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		for (uint64_t i = 0; i < room + 5; i++)
 			if (put_work(0, i) != (i < room))
@@ -201,7 +204,7 @@ TEST("a child after fork has a ring of its own, and so has a program that is exe
 
 	if (!open_collector(&collector))
 		return;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		bool written = put_work(1, 0);
 		pid_t child = fork();
@@ -235,7 +238,7 @@ TEST("of a process that is killed within a record, the records before and after 
 
 	if (!open_collector(&collector))
 		return;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		__u64 position;
 
@@ -291,7 +294,7 @@ TEST("whatever a process writes to its ring, the collector continues with the ot
 	if (!open_collector(&collector))
 		return;
 	for (unsigned kind = 0; kind < 8; kind++) {
-		pid_t pid = fork();
+		pid_t pid = fork_beside_sleeping_threads();
 
 		if (!pid)
 			break_ring(kind);
@@ -349,7 +352,7 @@ TEST("of random records in random rings, those that are read are whole")
 
 	if (!open_collector(&collector))
 		return;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		for (int ring = 0; ring < RINGS; ring++) {
 			for (int i = 0; i < RECORDS; i++)
@@ -378,7 +381,7 @@ TEST("a collector without rings, and one that has ended, leave the process witho
 
 	CHECK(!gt_inject_open(&options, &collector.inject, NULL));
 	setenv(GT_AGENT_SOCKET, gt_inject_socket(collector.inject), 1);
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid)
 		_exit(gt_agent_ring() != NULL);
 	while (waitpid(pid, &status, WNOHANG) != pid)
@@ -386,7 +389,7 @@ TEST("a collector without rings, and one that has ended, leave the process witho
 	CHECK(!status);
 	gt_inject_close(collector.inject);
 	collector.inject = NULL;
-	pid = fork();
+	pid = fork_beside_sleeping_threads();
 	if (!pid)
 		_exit(gt_agent_ring() != NULL);
 	CHECK(waitpid(pid, &status, 0) == pid && !status);
