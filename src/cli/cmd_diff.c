@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/target.h"
+#include "names/names.h"
 #include "output/sink.h"
 #include "report/diff.h"
 
@@ -38,9 +39,14 @@ static int open_nothing(void *context, struct gt_diag *diag)
 	return 0;
 }
 
-static int take_event(void *profile, const struct gt_names *names, const struct gt_event *event)
+struct diff_side {
+	struct gt_profile *profile;
+	struct gt_strbuf losses; /* empty: the capture is complete */
+};
+
+static int take_event(void *side, const struct gt_names *names, const struct gt_event *event)
 {
-	return gt_profile_take(profile, names, event);
+	return gt_profile_take(((struct diff_side *)side)->profile, names, event);
 }
 
 static int flush_nothing(void *context)
@@ -48,21 +54,25 @@ static int flush_nothing(void *context)
 	return 0;
 }
 
-static int finish_profile(void *profile, const struct gt_names *names, struct gt_diag *diag)
+static int finish_side(void *opaque, const struct gt_names *names, struct gt_diag *diag)
 {
-	return gt_profile_finish(profile, names);
+	struct diff_side *side = opaque;
+
+	if (gt_names_is_incomplete(names))
+		gt_put_losses(&side->losses, names);
+	return gt_profile_finish(side->profile, names);
 }
 
 /* The profile of a capture. GT_EXIT_OK, or the status of an error that was printed. */
-static int read_capture(const struct gt_cli_command *self, char *path, struct gt_profile *profile)
+static int read_capture(const struct gt_cli_command *self, char *path, struct diff_side *side)
 {
 	struct gt_target_options target = {.trace.from = path};
 	const struct gt_run run = {
-		.context = profile,
+		.context = side,
 		.open = open_nothing,
 		.event = take_event,
 		.flush = flush_nothing,
-		.close = finish_profile,
+		.close = finish_side,
 	};
 	int status = gt_target_complete(self, &target, NULL, false);
 
@@ -98,27 +108,20 @@ static int print_diff(const struct diff_options *given, const struct gt_diff_rep
 	return error ? GT_EXIT_FAILED : GT_EXIT_OK;
 }
 
-static int compare_captures(const struct gt_cli_command *self, const struct diff_options *given,
-			    char **paths)
+static int compare_sides(const struct diff_options *given, char **paths,
+			 const struct diff_side *sides)
 {
-	gt_auto(profile) struct gt_profile *before = gt_profile_new();
-	gt_auto(profile) struct gt_profile *after = gt_profile_new();
 	gt_autofree struct gt_profile_change *rows = NULL;
-	struct gt_diff_report report = {
-		.names = {paths[0], paths[1]},
-		.profiles = {before, after},
-		.threshold = given->threshold,
-		.top = given->top,
-	};
-	int status = before && after ? GT_EXIT_OK : GT_EXIT_FAILED;
+	struct gt_diff_report report = {.threshold = given->threshold, .top = given->top};
+	int status;
 
-	if (!status)
-		status = read_capture(self, paths[0], before);
-	if (!status)
-		status = read_capture(self, paths[1], after);
-	if (status)
-		return status;
-	if (gt_profiles_compare(before, after, &rows, &report.count)) {
+	for (unsigned i = 0; i < 2; i++) {
+		report.names[i] = paths[i];
+		report.profiles[i] = sides[i].profile;
+		report.losses[i] =
+			sides[i].losses.length ? gt_strbuf_string(&sides[i].losses) : NULL;
+	}
+	if (gt_profiles_compare(sides[0].profile, sides[1].profile, &rows, &report.count)) {
 		gt_cli_error("out of memory");
 		return GT_EXIT_FAILED;
 	}
@@ -127,6 +130,26 @@ static int compare_captures(const struct gt_cli_command *self, const struct diff
 	return !status && given->error_exitcode && gt_diff_slower(&report)
 		       ? (int)given->error_exitcode
 		       : status;
+}
+
+static int compare_captures(const struct gt_cli_command *self, const struct diff_options *given,
+			    char **paths)
+{
+	struct diff_side sides[2] = {{.losses = GT_STRBUF_INIT}, {.losses = GT_STRBUF_INIT}};
+	int status = GT_EXIT_OK;
+
+	for (unsigned i = 0; i < 2 && !status; i++) {
+		sides[i].profile = gt_profile_new();
+		status =
+			sides[i].profile ? read_capture(self, paths[i], &sides[i]) : GT_EXIT_FAILED;
+	}
+	if (!status)
+		status = compare_sides(given, paths, sides);
+	for (unsigned i = 0; i < 2; i++) {
+		gt_profile_free(sides[i].profile);
+		gt_strbuf_free(&sides[i].losses);
+	}
+	return status;
 }
 
 static int run_diff(const struct gt_cli_command *self, int count, char **arguments)

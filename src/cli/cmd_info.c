@@ -161,6 +161,14 @@ static void put_machines(struct gt_strbuf *text, const struct capture_info *info
 	}
 }
 
+static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
+{
+	gt_auto_strbuf gaps = GT_STRBUF_INIT;
+
+	gt_put_gaps(&gaps, names);
+	gt_strbuf_puts(text, gaps.length ? gt_strbuf_string(&gaps) : "none");
+}
+
 static void put_losses(struct gt_strbuf *text, const struct capture_info *info)
 {
 	const struct gt_event_account *account = gt_names_account(info->names);
@@ -177,6 +185,8 @@ static void put_losses(struct gt_strbuf *text, const struct capture_info *info)
 		if (totals[i].lost)
 			gt_strbuf_printf(text, "; %" PRIu64 " of %s", totals[i].lost,
 					 totals[i].source);
+	gt_strbuf_puts(text, "\ngaps:     ");
+	put_gaps(text, info->names);
 	gt_strbuf_puts(text, "\ndamage:   ");
 	if (gt_diag_is_set(&info->damage))
 		gt_strbuf_printf(text, "%s\n", info->damage.text);
@@ -304,6 +314,7 @@ static void json_losses(struct gt_json *json, const struct capture_info *info)
 		gt_json_null(json, "calls_lost");
 		gt_json_null(json, "others_lost");
 	}
+	gt_json_gaps(json, info->names);
 	gt_json_bool(json, "complete", info->state.complete);
 	gt_json_bool(json, "truncated", info->state.truncated);
 	gt_json_u64(json, "corrupt_parts", info->state.corrupt);

@@ -408,23 +408,6 @@ static void put_job(struct html_export *page, const struct gt_names *names,
 
 /* ---- about -------------------------------------------------------------------------------- */
 
-static void put_losses(struct gt_strbuf *text, const struct gt_names *names)
-{
-	const struct gt_event_account *account = gt_names_account(names);
-
-	if (!account)
-		gt_strbuf_puts(text, "The capture is truncated: it has no totals.");
-	else if (account->lost || account->others_lost)
-		gt_strbuf_printf(text,
-				 "Incomplete: %" PRIu64 " calls and %" PRIu64
-				 " other events were lost.",
-				 (uint64_t)account->lost, (uint64_t)account->others_lost);
-	else if (gt_names_is_incomplete(names)) {
-		gt_strbuf_puts(text, "Incomplete: ");
-		gt_put_gaps(text, names);
-	}
-}
-
 static void put_about(struct html_export *page, const struct gt_names *names)
 {
 	const struct gt_timeline_totals *totals = gt_timeline_totals(page->timeline);
@@ -434,8 +417,8 @@ static void put_about(struct html_export *page, const struct gt_names *names)
 
 	gt_json_object_begin(&json, NULL);
 	gt_json_string(&json, "capture", page->capture);
-	if (names)
-		put_losses(&losses, names);
+	if (names && gt_names_is_incomplete(names))
+		gt_put_losses(&losses, names);
 	gt_json_string(&json, "losses", gt_strbuf_string(&losses));
 	if (account) {
 		gt_json_u64(&json, "calls", account->made);

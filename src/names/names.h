@@ -187,5 +187,12 @@ bool gt_names_is_incomplete(const struct gt_names *names);
  * libcudart.so.13 were attached". Nothing without gaps.
  */
 void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names);
+/* Add them as a sentence on a line of its own. */
+void gt_put_gaps_line(struct gt_strbuf *text, const struct gt_names *names);
+/*
+ * Add how complete the recording is, each sentence on a line of its own: "Complete: 3 calls, none
+ * lost.", or what was lost, and the gaps.
+ */
+void gt_put_losses(struct gt_strbuf *text, const struct gt_names *names);
 /* Add the keys "incomplete", "gaps" and "gaps_omitted" to an object. */
 void gt_json_gaps(struct gt_json *json, const struct gt_names *names);

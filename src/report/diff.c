@@ -128,6 +128,9 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 			 "\n%" PRIu64 " slower, %" PRIu64 " faster, by more than %" PRIu64
 			 " %% of the median and no noise (P below 0.01)\n",
 			 count_verdicts(report, 1), count_verdicts(report, -1), report->threshold);
+	for (unsigned i = 0; i < 2; i++)
+		if (report->losses[i])
+			gt_strbuf_printf(text, "%s: %s", report->names[i], report->losses[i]);
 	for (unsigned part = 0; part < GT_PROFILE_PARTS; part++)
 		put_part(report, (enum gt_profile_part)part, text);
 }
@@ -156,6 +159,8 @@ void gt_diff_put_json(const struct gt_diff_report *report, struct gt_json *json)
 	gt_json_u64(json, "threshold", report->threshold);
 	gt_json_u64(json, "wall_before", gt_profile_wall(report->profiles[0]));
 	gt_json_u64(json, "wall_after", gt_profile_wall(report->profiles[1]));
+	gt_json_bool(json, "incomplete_before", report->losses[0]);
+	gt_json_bool(json, "incomplete_after", report->losses[1]);
 	gt_json_u64(json, "slower", count_verdicts(report, 1));
 	gt_json_u64(json, "faster", count_verdicts(report, -1));
 	gt_json_array_begin(json, "changes");

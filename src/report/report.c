@@ -322,96 +322,6 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 	}
 }
 
-/* The gaps as a sentence. */
-static void put_gaps(struct gt_strbuf *text, const struct gt_names *names)
-{
-	gt_auto_strbuf gaps = GT_STRBUF_INIT;
-
-	gt_put_gaps(&gaps, names);
-	if (gaps.length)
-		gt_strbuf_printf(text, "C%s.\n", gt_strbuf_string(&gaps) + 1);
-}
-
-static bool saw_nothing(const struct gt_known_totals *totals)
-{
-	return !(totals->recorded | totals->lost | totals->unsampled | totals->evicted |
-		 totals->unattributed);
-}
-
-/* The sources without an event, in one line. */
-static void put_quiet_layers(struct gt_strbuf *text, const struct gt_known_totals *totals,
-			     size_t count)
-{
-	const char *before = "Complete: no events of ";
-
-	for (size_t i = 0; i < count; i++) {
-		if (!saw_nothing(&totals[i]))
-			continue;
-		gt_strbuf_printf(text, "%s%s", before, totals[i].source);
-		before = ", ";
-	}
-	if (*before == ',')
-		gt_strbuf_puts(text, ".\n");
-}
-
-static void put_layers(struct gt_strbuf *text, const struct gt_names *names)
-{
-	size_t count;
-	const struct gt_known_totals *totals = gt_names_totals(names, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		bool complete = !totals[i].lost && !totals[i].evicted;
-
-		if (saw_nothing(&totals[i]))
-			continue;
-		gt_strbuf_puts(text, complete ? "Complete: " : "Incomplete: ");
-		gt_put_totals(text, &totals[i]);
-		gt_strbuf_puts(text, ".\n");
-	}
-	put_quiet_layers(text, totals, count);
-}
-
-/* What was counted up to the end; before, nobody knows what was lost. */
-static void put_losses(struct gt_strbuf *text, const struct gt_names *names, bool final)
-{
-	const struct gt_event_account *account = final ? gt_names_account(names) : NULL;
-
-	if (!final)
-		return;
-	if (!account) {
-		gt_strbuf_puts(text, "The capture is truncated: its losses are unknown.\n");
-		return;
-	}
-	put_layers(text, names);
-	if (gt_names_has_only_layers(names)) {
-		put_gaps(text, names);
-		return;
-	}
-	if (account->lost || account->others_lost || account->unfinished || account->filtered)
-		gt_strbuf_printf(text,
-				 "Incomplete: %" PRIu64 " of %" PRIu64 " call%s %s lost, %" PRIu64
-				 " filtered, %" PRIu64 " unfinished; %" PRIu64
-				 " other event%s lost.\n",
-				 (uint64_t)account->lost, (uint64_t)account->made,
-				 gt_report_plural(account->made),
-				 account->lost == 1 ? "was" : "were", (uint64_t)account->filtered,
-				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
-				 account->others_lost == 1 ? " was" : "s were");
-	else if (gt_names_is_incomplete(names))
-		gt_strbuf_printf(text, "Incomplete: %" PRIu64 " call%s, none lost.\n",
-				 (uint64_t)account->made, gt_report_plural(account->made));
-	else if (account->made == 1)
-		gt_strbuf_puts(text, "Complete: 1 call, none lost.\n");
-	else
-		gt_strbuf_printf(text, "Complete: %" PRIu64 " calls, none lost.\n",
-				 (uint64_t)account->made);
-	if (account->orphans)
-		gt_strbuf_printf(text,
-				 "%" PRIu64 " call%s began before the probes were attached.\n",
-				 (uint64_t)account->orphans, gt_report_plural(account->orphans));
-	put_gaps(text, names);
-}
-
 static void put_overhead(struct gt_strbuf *text, const struct gt_names *names, bool final)
 {
 	const struct gt_event_overhead *overhead = final ? gt_names_overhead(names) : NULL;
@@ -481,7 +391,8 @@ static int put_text(const struct gt_report *report, void *state,
 	else if (options->continued)
 		gt_strbuf_puts(text, "At the end:\n");
 	error = report->put_text(state, options, names, format->now, text);
-	put_losses(text, names, format->final);
+	if (format->final) /* before, nobody knows what was lost */
+		gt_put_losses(text, names);
 	put_overhead(text, names, format->final);
 	if (!format->final)
 		gt_strbuf_putc(text, '\n');

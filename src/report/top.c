@@ -407,6 +407,7 @@ void gt_top_put_head(struct gt_strbuf *text, const struct gt_top *top, const str
 		gt_strbuf_printf(text, ", %" PRIu64 " rows omitted (at most %d in a table)",
 				 gt_top_omitted(top), GT_TOP_ROWS);
 	gt_strbuf_putc(text, '\n');
+	gt_put_gaps_line(text, names);
 	for (size_t i = 0; i < count; i++)
 		put_sample(text, &samples[i]);
 }
@@ -449,6 +450,7 @@ void gt_top_json(struct gt_json *json, const struct gt_top *top, const struct gt
 	gt_json_u64(json, "events", gt_top_events(top));
 	gt_json_u64(json, "lost", lost_events(names));
 	gt_json_u64(json, "omitted", gt_top_omitted(top));
+	gt_json_gaps(json, names);
 	for (int table = 0; table < GT_TOP_TABLES; table++) {
 		size_t count;
 		const struct gt_top_row *const *rows =

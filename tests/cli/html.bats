@@ -147,7 +147,7 @@ make_page() {
 @test "a capture with losses says so, an incomplete file that it cannot be shown" {
 	make_page 2
 	browse page.html 'document.getElementById("losses").innerText'
-	[ "$output" = '"Incomplete: 3 calls and 0 other events were lost."' ] || fail "$output"
+	[ "$output" = '"Incomplete: 3 of 23 calls were lost, 0 filtered, 0 unfinished; 0 other events were lost.\n"' ] || fail "$output"
 	sed 's/\(id="data">.\{200\}\)[^<]*/\1/' page.html >truncated.html
 	browse truncated.html 'document.getElementById("losses").innerText'
 	[[ $output == *"This file cannot be shown"* ]] || fail "$output"

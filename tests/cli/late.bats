@@ -390,7 +390,8 @@ start_waiting() {
 	end_trace
 }
 
-@test "a process that ran before gputap makes every view incomplete" {
+# A program with the runtime inside that waits for the file go. $missing is what each view says of it.
+make_inside() {
 	cc -DSTATIC runtime.c torch.c -x c - -o inside <<-'EOF'
 		#include <unistd.h>
 		int train(void);
@@ -401,26 +402,104 @@ start_waiting() {
 			return train();
 		}
 	EOF
-	for view in trace 'trace -c' kernels leaks copies errors; do
-		rm -f go err
-		./inside 3>&- &
-		target=$!
+	missing='alls may be missing of inside \([0-9]+\), which ran [0-9.]+ .?s before the probes in inside were attached'
+}
+
+# observe_inside VIEW…: of a process that runs already; its output is in the files out and err.
+observe_inside() {
+	rm -f go err
+	./inside 3>&- &
+	target=$!
+	"$build/gputap" "$@" -v -d $target >out 2>err 3>&- &
+	tracer=$!
+	wait_for grep -q '^gputap: attached' err
+	touch go
+	end_trace
+}
+
+@test "a process that ran before gputap makes every view incomplete" {
+	make_inside
+	for view in trace 'trace -c' kernels leaks copies errors stat report; do
 		# shellcheck disable=SC2086 # a view may be two words
-		"$build/gputap" $view -v -d $target >out 2>err 3>&- &
-		tracer=$!
-		wait_for grep -q '^gputap: attached' err
-		touch go
-		end_trace
+		observe_inside $view
 		[ "$(cat err out | grep -ciE '^(gputap: )?incomplete: [01] call')" = 1 ] || fail "$view: $output $stderr"
-		[ "$(cat err out | grep -cE "calls may be missing of inside \($target\), which ran [0-9.]+ .?s before the probes in inside were attached" -i)" = 1 ]
+		[ "$(cat err out | grep -cE "$missing")" = 1 ] || fail "$view: $output $stderr"
+	done
+	observe_inside top --batch --interval 50ms
+	expect_error_line '^gputap: incomplete: '
+	expect_output_line "^C$missing"
+	observe_inside top --json --interval 50ms
+	jq -es '.[-1] | .incomplete and .gaps[0].process == "inside" and .gaps[0].duration > 0' out
+}
+
+# The capture gap.gtap, with a gap.
+record_inside() {
+	make_inside
+	observe_inside trace -o gap.gtap
+	expect_error_line "$missing"
+}
+
+# show_capture COMMAND [OPTION…]
+show_capture() {
+	case $1 in
+	report | why | info) gputap "$@" gap.gtap ;;
+	*) gputap "$@" --from gap.gtap ;;
+	esac
+}
+
+@test "every view of a capture reports the gaps of the recording" {
+	record_inside
+	show_capture trace -c
+	expect_error_line "^gputap: incomplete: 1 call: .*c$missing"
+	show_capture trace --json
+	expect_json 'last | .incomplete and .gaps[0].process == "inside" and .gaps[0].duration > 0'
+	show_capture info
+	expect_output_line "^gaps: +c$missing"
+	show_capture info --json
+	expect_json '.[0] | .incomplete and .gaps[0].process == "inside" and .gaps[0].duration > 0'
+	for view in report why stat kernels leaks copies errors; do
+		show_capture $view
+		expect_output_line '^Incomplete: 1 call'
+		expect_output_line "^C$missing"
+		show_capture $view --json
+		expect_json '.[0].losses | .incomplete and .gaps[0].process == "inside" and .gaps[0].duration > 0'
 	done
 }
 
-@test "a capture reports the gaps of the recording" {
-	gputap trace --late-libs watch --gpu nvidia -f '__cudaRegisterFat*,cudaGetDevice' -o lost.gtap -- ./program
-	gputap trace --from lost.gtap --json
-	gaps=$(jq -c 'select(.gaps) | .gaps' <<<"$output")
-	[ "$gaps" = '[]' ] || [ "$(jq -r '.[0].reason' <<<"$gaps")" = mapped ]
-	gputap kernels --from lost.gtap
-	[ "$gaps" = '[]' ] || expect_output_line '^Incomplete: '
+@test "a comparison names the capture that has gaps" {
+	record_inside
+	cp /dev/null go
+	gputap trace --gpu nvidia -f cudaGetDevice -o whole.gtap -- ./inside
+	gputap diff whole.gtap gap.gtap
+	expect_output_line "^gap.gtap: Incomplete: 1 call, none lost\\.$"
+	expect_output_line "^C$missing"
+	expect_no_output_line '^whole.gtap: '
+	gputap diff --json whole.gtap gap.gtap
+	expect_json '.[0] | .incomplete_after and (.incomplete_before | not)'
+}
+
+@test "every export of a capture reports the gaps of the recording" {
+	record_inside
+	for format in csv chrome folded html jsonl perfetto pprof speedscope svg sqlite; do
+		gputap export --format $format -o out.$format gap.gtap
+		[[ $stderr == *'was built without'* ]] && continue
+		expect_status 0
+		expect_error_line "^gputap: incomplete: 1 call: .*c$missing"
+	done
+	jq -e '.otherData | .incomplete and .gaps[0].process == "inside"' out.chrome
+	jq -es 'last | .incomplete and .gaps[0].process == "inside"' out.jsonl
+	grep -qaE "c$missing" out.perfetto
+	if [ -e out.sqlite ] && command -v python3 >/dev/null; then
+		observe python3 - <<-'EOF'
+			import sqlite3
+			base = sqlite3.connect("out.sqlite")
+			print(*base.execute("SELECT value FROM metadata WHERE key = 'incomplete'").fetchone())
+			print(*base.execute("SELECT process, end > start FROM gaps").fetchone())
+		EOF
+		expect_output $'1\ninside 1'
+	fi
+	command -v chromium >/dev/null || skip "chromium is not installed"
+	export HOME=$BATS_TEST_TMPDIR
+	run -0 --separate-stderr "$root/tests/support/browser" out.html 'document.getElementById("losses").innerText'
+	expect_output_line "^\"Incomplete: 1 call, none lost\\..*C$missing"
 }

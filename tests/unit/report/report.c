@@ -558,6 +558,22 @@ TEST("a report with a gap is not complete, even if no call was lost")
 		  "libcudart.so.13 were attached.\n");
 }
 
+TEST("a report of a truncated capture has its gaps, too")
+{
+	struct gt_event_gap *gap = (void *)gt_event_new(GT_EVENT_gap, "", 0);
+	gt_auto_strbuf report = GT_STRBUF_INIT;
+
+	start(&gt_report_errors, GT_BY_STACK);
+	gap->reason = GT_GAP_UNWATCHED;
+	feed_event(&gap->head);
+	free(gap);
+	CHECK_INT(put(true, false, &report), 0);
+	CHECK_STR(gt_strbuf_string(&report),
+		  "No failed call was seen.\n"
+		  "The capture is truncated: its losses are unknown.\n"
+		  "Calls may be missing of libraries that were opened later.\n");
+}
+
 TEST("one call is counted as one")
 {
 	struct gt_event_account account = {
