@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Counts, for each kernel, threads that start and end, blocks, and the cycles of blocks. */
+/*
+ * Counts, for each kernel, threads that start and end, blocks, and the time of the kernel, of its
+ * blocks and of its warps. A sum of durations is the sum of the ends less that of the starts.
+ */
 #include <gputap/bpf.h>
 
 #include "programs.h"
@@ -7,47 +10,44 @@
 GPUTAP_ARRAY(kernels, struct cudacounter_kernel, CUDACOUNTER_KERNELS);
 GPUTAP_WARP_ARRAY(starts, unsigned long long, 1);
 
-SEC("gpu/entry/*")
-int count_entry(struct gputap_context *ctx)
+static __attribute__((always_inline)) struct cudacounter_kernel *
+kernel_of(const struct gputap_context *ctx)
 {
 	unsigned int key = ctx->kernel;
-	struct cudacounter_kernel *kernel = bpf_map_lookup_elem(&kernels, &key);
 
-	if (kernel)
-		__sync_fetch_and_add(&kernel->entries, 1);
-	return 0;
-}
-
-SEC("gpu/exit/*")
-int count_exit(struct gputap_context *ctx)
-{
-	unsigned int key = ctx->kernel;
-	struct cudacounter_kernel *kernel = bpf_map_lookup_elem(&kernels, &key);
-
-	if (kernel)
-		__sync_fetch_and_add(&kernel->exits, 1);
-	return 0;
+	return bpf_map_lookup_elem(&kernels, &key);
 }
 
 SEC("gpu/entry.warp/*")
-int start_warp(struct gputap_context *ctx)
+int start_lanes(struct gputap_context *ctx)
 {
-	unsigned int key = 0;
+	unsigned int key = 0, lanes = __builtin_popcount(ctx->mask);
+	struct cudacounter_kernel *kernel = kernel_of(ctx);
 	unsigned long long *start = bpf_map_lookup_elem(&starts, &key);
 
 	if (start)
 		*start = bpf_clock64();
+	if (!kernel)
+		return 0;
+	__sync_fetch_and_add(&kernel->entries, lanes);
+	if (!__sync_fetch_and_add(&kernel->running, lanes))
+		__sync_fetch_and_add(&kernel->time, -bpf_get_globaltimer());
 	return 0;
 }
 
 SEC("gpu/exit.warp/*")
-int end_warp(struct gputap_context *ctx)
+int end_lanes(struct gputap_context *ctx)
 {
-	unsigned int key = ctx->kernel, first = 0;
-	struct cudacounter_kernel *kernel = bpf_map_lookup_elem(&kernels, &key);
-	unsigned long long *start = bpf_map_lookup_elem(&starts, &first);
+	unsigned int key = 0, lanes = __builtin_popcount(ctx->mask);
+	struct cudacounter_kernel *kernel = kernel_of(ctx);
+	unsigned long long *start = bpf_map_lookup_elem(&starts, &key);
 
-	if (!kernel || !start)
+	if (!kernel)
+		return 0;
+	__sync_fetch_and_add(&kernel->exits, lanes);
+	if (__sync_fetch_and_add(&kernel->running, -(unsigned long long)lanes) == lanes)
+		__sync_fetch_and_add(&kernel->time, bpf_get_globaltimer());
+	if (!start)
 		return 0;
 	__sync_fetch_and_add(&kernel->warps, 1);
 	__sync_fetch_and_add(&kernel->cycles, bpf_clock64() - *start);
@@ -55,13 +55,26 @@ int end_warp(struct gputap_context *ctx)
 }
 
 SEC("gpu/block_begin")
-int count_block(struct gputap_context *ctx)
+int begin_block(struct gputap_context *ctx)
 {
-	unsigned int key = ctx->kernel;
-	struct cudacounter_kernel *kernel = bpf_map_lookup_elem(&kernels, &key);
+	struct cudacounter_kernel *kernel = kernel_of(ctx);
 
-	if (kernel)
-		__sync_fetch_and_add(&kernel->blocks, 1);
+	if (!kernel)
+		return 0;
+	__sync_fetch_and_add(&kernel->blocks, 1);
+	__sync_fetch_and_add(&kernel->block_time, -bpf_get_globaltimer());
+	return 0;
+}
+
+SEC("gpu/block_end")
+int end_block(struct gputap_context *ctx)
+{
+	struct cudacounter_kernel *kernel = kernel_of(ctx);
+
+	if (!kernel)
+		return 0;
+	__sync_fetch_and_add(&kernel->blocks_ended, 1);
+	__sync_fetch_and_add(&kernel->block_time, bpf_get_globaltimer());
 	return 0;
 }
 

@@ -17,7 +17,11 @@ enum {
 struct cudacounter_kernel {
 	unsigned long long entries, exits; /* threads */
 	unsigned long long warps, cycles;  /* groups of lanes that exit together; their time */
-	unsigned long long blocks;
+	unsigned long long blocks, blocks_ended;
+	unsigned long long running; /* threads that have not ended */
+	/* ns of %globaltimer: with at least one running thread, if none is running; of all blocks,
+	 * if all have ended. */
+	unsigned long long time, block_time;
 };
 
 struct threadhist_thread {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Threads, blocks and cycles by kernel: the program programs/cudacounter.bpf.c. */
+/* Threads, blocks and times by kernel: the program programs/cudacounter.bpf.c. */
 #include "base/clean.h"
 #include "elf/demangle.h"
 #include "programs.h"
@@ -35,6 +35,26 @@ static uint32_t count_uncounted(const struct gt_gpu_run *run)
 	return number - count;
 }
 
+/* All threads that started have ended. */
+static bool has_time(const struct cudacounter_kernel *kernel)
+{
+	return kernel->entries && !kernel->running;
+}
+
+/* All blocks have ended, and gputap has seen where: it does not in every kernel. */
+static bool has_block_time(const struct cudacounter_kernel *kernel)
+{
+	return kernel->blocks && kernel->blocks == kernel->blocks_ended;
+}
+
+static void put_time(struct gt_table *table, bool is_known, uint64_t ns)
+{
+	if (is_known)
+		gt_table_duration(table, ns);
+	else
+		gt_table_text(table, "-");
+}
+
 static void put_row(void *context, const char *name, const struct cudacounter_kernel *kernel)
 {
 	struct gt_table *table = context;
@@ -42,6 +62,9 @@ static void put_row(void *context, const char *name, const struct cudacounter_ke
 	gt_table_number(table, kernel->entries);
 	gt_table_number(table, kernel->exits);
 	gt_table_number(table, kernel->blocks);
+	put_time(table, has_time(kernel), kernel->time);
+	put_time(table, has_block_time(kernel),
+		 kernel->block_time / (kernel->blocks + !kernel->blocks));
 	gt_table_number(table, kernel->warps ? kernel->cycles / kernel->warps : 0);
 	gt_demangle(name, gt_table_cell(table));
 	gt_table_end_cell(table);
@@ -50,8 +73,10 @@ static void put_row(void *context, const char *name, const struct cudacounter_ke
 static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 {
 	static const struct gt_column columns[] = {
-		{"ENTRIES", false, false},     {"EXITS", false, false}, {"BLOCKS", false, false},
-		{"CYCLES/WARP", false, false}, {"KERNEL", true, false},
+		{"ENTRIES", false, false},    {"EXITS", false, false},
+		{"BLOCKS", false, false},     {"TIME", false, false},
+		{"TIME/BLOCK", false, false}, {"CYCLES/WARP", false, false},
+		{"KERNEL", true, false},
 	};
 	uint32_t uncounted = count_uncounted(run);
 	struct gt_table table;
@@ -65,6 +90,14 @@ static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 				 uncounted, CUDACOUNTER_KERNELS);
 }
 
+static void json_time(struct gt_json *json, const char *key, bool is_known, uint64_t ns)
+{
+	if (is_known)
+		gt_json_u64(json, key, ns);
+	else
+		gt_json_null(json, key);
+}
+
 static void json_kernel(void *context, const char *name, const struct cudacounter_kernel *kernel)
 {
 	struct gt_json *json = context;
@@ -74,6 +107,8 @@ static void json_kernel(void *context, const char *name, const struct cudacounte
 	gt_json_u64(json, "entries", kernel->entries);
 	gt_json_u64(json, "exits", kernel->exits);
 	gt_json_u64(json, "blocks", kernel->blocks);
+	json_time(json, "time", has_time(kernel), kernel->time);
+	json_time(json, "block_time", has_block_time(kernel), kernel->block_time);
 	gt_json_u64(json, "warps", kernel->warps);
 	gt_json_u64(json, "cycles", kernel->cycles);
 	gt_json_object_end(json);

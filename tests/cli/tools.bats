@@ -96,10 +96,10 @@ iterations_at() {
 	expect_error_line '^gputap: --line is at most 4294967295 '
 }
 
-@test "cudacounter counts threads, blocks and cycles by kernel" {
+@test "cudacounter counts threads, blocks and their times by kernel" {
 	tool cudacounter -- "$examples/vectoradd"
-	expect_output_line '^ENTRIES +EXITS +BLOCKS +CYCLES/WARP +KERNEL$'
-	expect_output_line '^ +262144 +262144 +1024 +[1-9][0-9]* +add\(float const\*, float const\*, float\*, int\)$'
+	expect_output_line '^ENTRIES +EXITS +BLOCKS +TIME +TIME/BLOCK +CYCLES/WARP +KERNEL$'
+	expect_output_line '^ +262144 +262144 +1024 +[1-9][0-9.]* [mµ]?s +[1-9][0-9.]* [mµn]?s +[1-9][0-9]* +add\(float const\*, float const\*, float\*, int\)$'
 }
 
 @test "cudacounter --json has a warp's cycles as a sum, and cuda-counter is its other name" {
@@ -107,7 +107,39 @@ iterations_at() {
 	output=$(grep '^{' <<<"$output")
 	expect_json '.[0].kernels | length == 1'
 	expect_json '.[0].kernels[0] | .entries == 16384 and .exits == 16384 and .blocks == 64 and
-		.warps == 512 and .cycles > 512'
+		.warps == 512 and .cycles > 512 and .time > 0 and .block_time > 64'
+}
+
+@test "cudacounter: a kernel's time has its launches, in which blocks may run at the same time" {
+	export SOFTGPU_TIME=virtual
+	tool cudacounter --json -- "$examples/matmul"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].kernels[0] | .time > 0 and .time <= .block_time'
+	# Threads that do not return.
+	need_command gcc
+	gcc -x c -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/traps" - -L "$softgpu" -l:libcuda.so.1 <<-'END'
+		#include <cuda.h>
+		static const char ptx[] =
+			".version 7.0\n.target sm_75\n.address_size 64\n"
+			".visible .entry k()\n{\n\ttrap;\n\tret;\n}\n";
+		int main(void) {
+			CUcontext context;
+			CUmodule module;
+			CUfunction function;
+			cuInit(0);
+			cuDevicePrimaryCtxRetain(&context, 0);
+			cuCtxSetCurrent(context);
+			if (cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "k"))
+				return 1;
+			cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, 0, NULL, NULL);
+			return cuCtxSynchronize() == CUDA_SUCCESS;
+		}
+	END
+	tool cudacounter -- "$BATS_TEST_TMPDIR/traps"
+	expect_output_line '^ +[1-9][0-9]* +0 +[12] +- +- +0 +k$'
+	tool cudacounter --json -- "$BATS_TEST_TMPDIR/traps"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].kernels[0] | .exits == 0 and .time == null and .block_time == null'
 }
 
 @test "the counts are those of all launches and kernels of a program" {
