@@ -155,6 +155,8 @@ static int close_report(void *opaque, const struct gt_names *names, struct gt_di
 	error = print_report(analyse, analyse->now, true);
 	if (analyse->report->problems && names)
 		analyse->problems = analyse->report->problems(analyse->state, names, analyse->now);
+	if (!error && analyse->report->check)
+		error = analyse->report->check(analyse->state, &analyse->how, diag);
 	closed = gt_sink_close(&analyse->sink, diag);
 	if (analyse->page) {
 		int failed = gt_export_html.close(analyse->page, names, diag);

@@ -44,6 +44,9 @@ struct gt_report {
 			const struct gt_names *names, uint64_t now, struct gt_json *json);
 	/* How many problems were found up to a time (ns), for --error-exitcode; NULL: none ever. */
 	uint64_t (*problems)(void *state, const struct gt_names *names, uint64_t now);
+	/* After the last report: 0, or -ENOENT if what the options ask for was not found; NULL: 0.
+	 */
+	int (*check)(void *state, const struct gt_report_options *options, struct gt_diag *diag);
 	void (*close)(void *state);
 };
 

@@ -2,38 +2,71 @@
 /* The report "why": the causes of idle times of GPUs, of one operation, or of calls. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "report/breakdown.h"
 
+struct why_state {
+	struct gt_breakdown *breakdown;
+	/* As of the last report. */
+	const struct gt_process_breakdown *const *rows;
+	size_t count;
+	const struct gt_idle_gap *explained; /* the operation; NULL: it was not found */
+	uint64_t gaps, calls;                /* the most gaps of a process; calls of all */
+};
+
+static void why_close(void *opaque)
+{
+	struct why_state *state = opaque;
+
+	gt_breakdown_free(state->breakdown);
+	free(state);
+}
+
 static int why_open(const struct gt_report_options *options, void **ret_state)
 {
 	uint64_t top = options->gap > options->top ? options->gap : options->top;
-	struct gt_breakdown *breakdown = gt_breakdown_new(top ? top : GT_BREAKDOWN_TOP);
+	struct why_state *state = calloc(1, sizeof(*state));
 
-	if (!breakdown)
+	if (!state)
 		return -ENOMEM;
-	gt_breakdown_explain(breakdown, options->operation);
-	gt_breakdown_explain_calls(breakdown, options->calls);
-	*ret_state = breakdown;
+	state->breakdown = gt_breakdown_new(top ? top : GT_BREAKDOWN_TOP);
+	if (!state->breakdown) {
+		free(state);
+		return -ENOMEM;
+	}
+	gt_breakdown_explain(state->breakdown, options->operation);
+	gt_breakdown_explain_calls(state->breakdown, options->calls);
+	*ret_state = state;
 	return 0;
 }
 
-static int why_event(void *state, const struct gt_names *names, const struct gt_event *event)
+static int why_event(void *opaque, const struct gt_names *names, const struct gt_event *event)
 {
-	return gt_breakdown_take(state, names, event);
+	const struct why_state *state = opaque;
+
+	return gt_breakdown_take(state->breakdown, names, event);
 }
 
-static void put_explanation(struct gt_strbuf *text, const struct gt_report_options *options,
-			    const struct gt_process_breakdown *row, const struct gt_idle_gap *gap)
+/* Find the answers of a report. 0 or -ENOMEM. */
+static int find_answers(struct why_state *state, const struct gt_names *names, bool final)
 {
-	if (!gap) {
-		gt_strbuf_printf(text,
-				 "There is no operation #%" PRIu64
-				 "; 'gputap report' lists the longest ones.\n",
-				 options->operation);
-		return;
+	int error = gt_breakdown_rows(state->breakdown, names, final, &state->rows, &state->count);
+
+	state->explained = gt_breakdown_explained(state->breakdown);
+	state->gaps = state->calls = 0;
+	for (size_t i = 0; i < state->count && !error; i++) {
+		if (state->rows[i]->gaps.count > state->gaps)
+			state->gaps = state->rows[i]->gaps.count;
+		state->calls += state->rows[i]->calls.count;
 	}
+	return error;
+}
+
+static void put_explanation(struct gt_strbuf *text, const struct gt_process_breakdown *row,
+			    const struct gt_idle_gap *gap)
+{
 	gt_put_operation_name(text, gap->operation, gap->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 " ended at T+", gap->next);
 	gt_format_duration(text, gap->end - row->start);
@@ -64,8 +97,6 @@ static void put_process_gaps(struct gt_strbuf *text, const struct gt_report_opti
 	if (row->host_only)
 		gt_strbuf_puts(text, "The GPU's clock is not the host's: causes on the host cannot "
 				     "be found.\n");
-	if (options->gap > row->gaps.count)
-		gt_strbuf_printf(text, "There is no gap %" PRIu64 ".\n", options->gap);
 	for (size_t i = 1; i <= row->gaps.count; i++)
 		if (!options->gap || i == options->gap)
 			put_gap(text, row, i);
@@ -90,99 +121,98 @@ static void put_process_calls(struct gt_strbuf *text, const struct gt_names *nam
 	}
 }
 
-static void put_calls(struct gt_strbuf *text, const struct gt_names *names,
-		      const struct gt_process_breakdown *const *rows, size_t count)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < count; i++) {
-		put_process_calls(text, names, rows[i]);
-		any |= rows[i]->calls.count;
-	}
-	if (!any)
-		gt_strbuf_puts(text, "No call of these functions was seen.\n");
-}
-
 /* The process of the explained operation. */
-static const struct gt_process_breakdown *
-process_with(const struct gt_process_breakdown *const *rows, size_t count,
-	     const struct gt_idle_gap *gap)
+static const struct gt_process_breakdown *process_of_explained(const struct why_state *state)
 {
-	for (size_t i = 0; i < count; i++)
-		if (gap && rows[i]->process == gap->process)
-			return rows[i];
+	for (size_t i = 0; i < state->count; i++)
+		if (state->explained && state->rows[i]->process == state->explained->process)
+			return state->rows[i];
 	return NULL;
 }
 
-static int why_put_text(void *state, const struct gt_report_options *options,
+static int why_put_text(void *opaque, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
-	const struct gt_process_breakdown *const *rows;
-	const struct gt_idle_gap *gap;
-	size_t count;
-	int error = gt_breakdown_rows(state, names, options->final, &rows, &count);
+	struct why_state *state = opaque;
+	int error = find_answers(state, names, options->final);
 
 	if (error)
 		return error;
-	gap = gt_breakdown_explained(state);
 	if (options->operation) {
-		put_explanation(text, options, process_with(rows, count, gap), gap);
+		if (state->explained)
+			put_explanation(text, process_of_explained(state), state->explained);
 		return 0;
 	}
-	if (options->calls) {
-		put_calls(text, names, rows, count);
-		return 0;
+	for (size_t i = 0; i < state->count; i++) {
+		if (options->calls)
+			put_process_calls(text, names, state->rows[i]);
+		else if (state->rows[i]->operations)
+			put_process_gaps(text, options, names, state->rows[i]);
 	}
-	for (size_t i = 0; i < count; i++)
-		if (rows[i]->operations)
-			put_process_gaps(text, options, names, rows[i]);
-	if (!count || !rows[0]->operations)
+	if (!options->calls && (!state->count || !state->rows[0]->operations))
 		gt_strbuf_puts(text, "No operation of a GPU was seen.\n");
 	return 0;
 }
 
-static int why_put_json(void *state, const struct gt_report_options *options,
+static void json_process(struct gt_json *json, const struct gt_report_options *options,
+			 const struct gt_names *names, const struct gt_process_breakdown *row)
+{
+	gt_json_object_begin(json, NULL);
+	gt_report_json_process(json, names, row->process, gt_names_process(names, row->process));
+	gt_json_u64(json, "idle", row->gpu_idle);
+	gt_json_u64(json, "count", row->idle_gaps);
+	gt_json_array_begin(json, "gaps");
+	for (size_t i = 0; i < row->gaps.count; i++)
+		if (!options->gap || i + 1 == options->gap)
+			gt_json_idle_gap(json, NULL, names, row, &row->gaps.items[i]);
+	gt_json_array_end(json);
+	gt_json_u64(json, "explained_calls", row->explained_calls);
+	gt_json_array_begin(json, "calls");
+	for (size_t i = 0; i < row->calls.count; i++)
+		gt_json_idle_gap(json, NULL, names, row, &row->calls.items[i]);
+	gt_json_array_end(json);
+	gt_json_object_end(json);
+}
+
+static int why_put_json(void *opaque, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_json *json)
 {
-	const struct gt_process_breakdown *const *rows;
-	const struct gt_idle_gap *gap;
-	size_t count;
-	int error = gt_breakdown_rows(state, names, options->final, &rows, &count);
+	struct why_state *state = opaque;
+	int error = find_answers(state, names, options->final);
 
 	if (error)
 		return error;
-	gap = gt_breakdown_explained(state);
-	if (gap && process_with(rows, count, gap))
-		gt_json_idle_gap(json, "operation", names, process_with(rows, count, gap), gap);
+	if (state->explained)
+		gt_json_idle_gap(json, "operation", names, process_of_explained(state),
+				 state->explained);
 	else
 		gt_json_null(json, "operation");
 	gt_json_array_begin(json, "processes");
-	for (size_t i = 0; i < count; i++) {
-		gt_json_object_begin(json, NULL);
-		gt_report_json_process(json, names, rows[i]->process,
-				       gt_names_process(names, rows[i]->process));
-		gt_json_u64(json, "idle", rows[i]->gpu_idle);
-		gt_json_u64(json, "count", rows[i]->idle_gaps);
-		gt_json_array_begin(json, "gaps");
-		for (size_t k = 0; k < rows[i]->gaps.count; k++)
-			if (!options->gap || k + 1 == options->gap)
-				gt_json_idle_gap(json, NULL, names, rows[i],
-						 &rows[i]->gaps.items[k]);
-		gt_json_array_end(json);
-		gt_json_u64(json, "explained_calls", rows[i]->explained_calls);
-		gt_json_array_begin(json, "calls");
-		for (size_t k = 0; k < rows[i]->calls.count; k++)
-			gt_json_idle_gap(json, NULL, names, rows[i], &rows[i]->calls.items[k]);
-		gt_json_array_end(json);
-		gt_json_object_end(json);
-	}
+	for (size_t i = 0; i < state->count; i++)
+		json_process(json, options, names, state->rows[i]);
 	gt_json_array_end(json);
 	return 0;
 }
 
-static void why_close(void *state)
+static int why_check(void *opaque, const struct gt_report_options *options, struct gt_diag *diag)
 {
-	gt_breakdown_free(state);
+	const struct why_state *state = opaque;
+
+	if (options->operation && !state->explained)
+		return gt_diag(diag, -ENOENT, "why", NULL,
+			       "there is no operation #%" PRIu64
+			       ": 'gputap report' lists the longest ones",
+			       options->operation);
+	if (options->gap > state->gaps)
+		return gt_diag(diag, -ENOENT, "why", NULL,
+			       "there is no gap %" PRIu64 ": at most %" PRIu64
+			       " idle time%s of a process",
+			       options->gap, state->gaps, state->gaps == 1 ? "" : "s");
+	if (options->calls && !state->calls)
+		return gt_diag(diag, -ENOENT, "why", NULL,
+			       "no call of the functions of --call was seen: 'gputap stat' lists "
+			       "those that were called");
+	return 0;
 }
 
 const struct gt_report gt_report_why = {
@@ -191,5 +221,6 @@ const struct gt_report gt_report_why = {
 	.event = why_event,
 	.put_text = why_put_text,
 	.put_json = why_put_json,
+	.check = why_check,
 	.close = why_close,
 };

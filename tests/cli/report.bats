@@ -196,8 +196,6 @@ kinds_from_log() {
 	expect_no_output_line '^gap [13] at '
 	gputap why 5 run.gtap
 	expect_output_line '^steps\(unsigned int\*, int\) #5 ended at T\+.*; before, latest first:$'
-	gputap why '#999' run.gtap
-	expect_output_line "^There is no operation #999; 'gputap report' lists the longest ones\.$"
 	gputap why first run.gtap
 	expect_status 2
 	expect_error "gputap: invalid operation 'first' (its number, before the capture; 'gputap report' lists them) (try 'gputap why --help')"
@@ -219,8 +217,25 @@ kinds_from_log() {
 			([.spent[]] | add) == .duration and .spent.wait > 0 and (.spent.kernel > 0) ==
 			any(.causes[]; .spent == "kernel" and .name == "_Z5stepsPji")) and
 		([.calls[].duration] | . == (sort | reverse))'
-	gputap why --call cudaFoo run.gtap
-	expect_output_line '^No call of these functions was seen\.$'
+}
+
+@test "why fails where the operation, the gap or the call does not exist" {
+	record "$examples/streams" sync
+	for json in "" --json; do
+		gputap why $json '#999' run.gtap
+		expect_status 1
+		expect_error_line "^gputap: there is no operation #999: 'gputap report' lists the longest ones$"
+		gputap why $json --gap 999 run.gtap
+		expect_status 1
+		expect_error_line '^gputap: there is no gap 999: at most 23 idle times of a process$'
+		gputap why $json --call cudaFoo run.gtap
+		expect_status 1
+		expect_error_line "^gputap: no call of the functions of --call was seen: 'gputap stat' lists those that were called$"
+	done
+	gputap why 5 run.gtap
+	expect_status 0
+	gputap why --gap 23 run.gtap
+	expect_status 0
 }
 
 # record_cause CAUSE: the same with threads' sleeps and system calls; $last is the last operation. The
