@@ -57,7 +57,7 @@ static const struct gt_option options[] = {
 	{0, "json", NULL,
 	 "print a JSON object after each interval, one per line (docs/json.md): implies --batch",
 	 GT_OPTION_FLAG, AT(target.json), NULL},
-	GT_RUN_OPTIONS(AT(target), "8M"),
+	GT_LIVE_RUN_OPTIONS(AT(target), "8M"),
 };
 
 static const char *const examples[] = {
@@ -261,9 +261,6 @@ static int check_options(const struct gt_cli_command *self, struct top_run *run)
 	enum gt_top_table table =
 		given->table < 0 ? GT_TOP_PROCESSES : (enum gt_top_table)given->table;
 
-	if (given->target.trace.from)
-		return gt_cli_usage_error(self, "top shows what happens now; of a capture, use "
-						"'gputap report' or 'gputap stat --from FILE'");
 	if (given->filter && strlen(given->filter) >= GT_TOP_FILTER_SIZE)
 		return gt_cli_usage_error(self,
 					  "the text of --filter is too long (at most %d bytes)",
@@ -340,7 +337,8 @@ const struct gt_cli_command gt_command_top = {
 		"copies, "
 		"rings of the DRM scheduler (-e drm), and the sources with what was lost. Keys "
 		"select the table, sort, filter and freeze it; h lists them. What the command "
-		"prints to the terminal appears at the end.",
+		"prints to the terminal appears at the end. Of a capture, 'gputap report' and "
+		"'gputap stat' show the same.",
 	.examples = examples,
 	.options = options,
 	.option_count = gt_countof(options),

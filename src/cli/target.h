@@ -38,6 +38,9 @@ struct gt_target_options {
 #define GT_CALL_OPTIONS(at, sources)                                                               \
 	GT_TRACE_OPTIONS_OF_CALLS(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at, sources)
 #define GT_RUN_OPTIONS(at, ring)                                                                   \
+	GT_TRACE_OPTIONS_OF_CAPTURE(GT_TARGET_OPTION, at) GT_LIVE_RUN_OPTIONS(at, ring)
+/* Without --from and its range: of a command that shows only what happens now. */
+#define GT_LIVE_RUN_OPTIONS(at, ring)                                                              \
 	GT_TRACE_OPTIONS_OF_RUN(GT_TARGET_OPTION, GT_LAST_TARGET_OPTION, at, ring)
 
 /*

@@ -67,11 +67,14 @@
 	OPTION(command, PERIOD, end, 0, "end", "TIME", NULL, ANY, \
 	       where "only what began at most this long after the beginning of the capture")
 
-/* How it is traced; `ring` is the text of the command's default of --ring-size. */
-#define GT_TRACE_OPTIONS_OF_RUN(OPTION, LAST, command, ring) \
+/* Of commands that can read a capture instead. */
+#define GT_TRACE_OPTIONS_OF_CAPTURE(OPTION, command) \
 	OPTION(command, STRING, from, 0, "from", "FILE", NULL, ANY, \
 	       "read events from a capture instead of tracing") \
-	GT_TRACE_OPTIONS_OF_RANGE(OPTION, command, "with --from: ") \
+	GT_TRACE_OPTIONS_OF_RANGE(OPTION, command, "with --from: ")
+
+/* How it is traced; `ring` is the text of the command's default of --ring-size. */
+#define GT_TRACE_OPTIONS_OF_RUN(OPTION, LAST, command, ring) \
 	OPTION(command, FLAG, verbose, 'v', "verbose", NULL, NULL, ANY, \
 	       "show all API layers, stubs and wrappers in stacks, processes, and attach statistics") \
 	OPTION(command, CHOICE, gpu, 0, "gpu", "GPU", gt_gpu_names, LIVE, \
@@ -116,6 +119,7 @@
 #define GT_TRACE_OPTIONS(OPTION)                                                                   \
 	GT_TRACE_OPTIONS_OF_TARGET(OPTION, OPTION, )                                               \
 	GT_TRACE_OPTIONS_OF_CALLS(OPTION, OPTION, , "")                                            \
+	GT_TRACE_OPTIONS_OF_CAPTURE(OPTION, )                                                      \
 	GT_TRACE_OPTIONS_OF_RUN(OPTION, OPTION, , "")
 
 #define GT_TRACE_OPTION_FLAG bool

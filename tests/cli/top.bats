@@ -71,9 +71,14 @@ press() {
 }
 
 @test "options that make no sense are errors" {
-	gputap top --from x.gtap
-	expect_status 2
-	[[ $stderr == *"top shows what happens now"* ]]
+	for option in from start end; do
+		gputap top "--$option" 1
+		expect_status 2
+		[[ $stderr == "gputap: unknown option '--$option'"* ]] || fail "$stderr"
+	done
+	gputap top --help
+	expect_no_output_line '^ +--(from|start|end) '
+	expect_output_line '^ +--ring-size '
 	gputap top --table rings --sort calls
 	expect_status 2
 	[[ $stderr == *"invalid column 'calls' for --sort (one of: jobs_per_second, jobs,"* ]]
