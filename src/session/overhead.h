@@ -2,7 +2,7 @@
 /*
  * Measures what the probes of a session cost. The kernel measures BPF programs only on request, and
  * each run takes longer meanwhile, so it does for a part of the time: the first 100 ms, then 40 ms
- * of 400; always with --max-overhead. Totals are extrapolated.
+ * of each second; always with --max-overhead. Totals are extrapolated.
  */
 #pragma once
 
