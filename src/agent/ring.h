@@ -29,6 +29,7 @@ enum gt_agent_count {
 	GT_AGENT_CAPTURED,  /* …: their stream was in stream capture */
 	GT_AGENT_EXHAUSTED, /* …: too many wait for their end */
 	GT_AGENT_UNTIMED,   /* …: the driver rejected an event */
+	GT_AGENT_CROWDED,   /* …: their process has too many contexts */
 	/* Of calls (call_table.h); the records of calls are not among GT_AGENT_LOST. */
 	GT_AGENT_CALLS_MADE,
 	GT_AGENT_CALLS_LOST, /* no room, no memory, or in a signal handler */

@@ -299,7 +299,9 @@ static bool take_operation(struct gt_agent_work *work, void *handle)
 		if (!take_lock())
 			return false;
 		context = find_context_locked(handle);
-		if (!context)
+		if (!context && !find_context_locked(NULL))
+			work->reason = GT_AGENT_CROWDED;
+		else if (!context)
 			context = add_context_locked(handle, device);
 	}
 	if (context && !context->suspended) {

@@ -392,6 +392,7 @@ static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queu
 	put_part(&text, counts[GT_AGENT_UNSAMPLED], "not sampled");
 	put_part(&text, counts[GT_AGENT_CAPTURED], "not timed: in stream capture");
 	put_part(&text, counts[GT_AGENT_EXHAUSTED], "not timed: too many not complete at a time");
+	put_part(&text, counts[GT_AGENT_CROWDED], "not timed: too many contexts at a time");
 	put_part(&text, counts[GT_AGENT_UNTIMED], "not timed: the driver rejected an event");
 	if (counts[GT_AGENT_TIMED] > known)
 		put_part(&text, counts[GT_AGENT_TIMED] - known,

@@ -85,7 +85,7 @@ names='def logged: if .op == "kernel" then "gpu_kernel" elif .op == "set" then "
 }
 
 @test "the calls of a program are the same with --gpu-times as without, and so are its results" {
-	for program in capture reset destroy threads fail end-late fork; do
+	for program in capture reset destroy contexts threads fail end-late fork; do
 		observe env -u SOFTGPU_LOG LD_LIBRARY_PATH="$softgpu" "$timed" $program
 		expected=$output expected_status=$status
 		gputap trace --gpu soft --json -o "$BATS_TEST_TMPDIR/plain.json" -- "$timed" $program
@@ -110,6 +110,9 @@ names='def logged: if .op == "kernel" then "gpu_kernel" elif .op == "set" then "
 	expect_error_line '^gputap: GPU times: 4[0-9]+ operations timed; [0-9]+ not timed: too many not complete at a time$'
 	[[ $stderr =~ times:\ ([0-9]+)\ operations\ timed\;\ ([0-9]+)\ not ]]
 	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 5003 ] || fail 'they are not all operations'
+	# A set in each of 17 contexts, and a set and a copy in one that takes the place of another.
+	trace_times -- "$timed" contexts
+	expect_error_line '^gputap: GPU times: 18 operations timed; 1 not timed: too many contexts at a time$'
 	gputap trace --gpu soft --gpu-times sampled=10 --json -o "$BATS_TEST_TMPDIR/out.json" -- "$timed" threads
 	expect_error_line '^gputap: GPU times: 41 operations timed; 361 not sampled$'
 	jq -se 'map(select(.source == "gpu")) | length == 41 and all(.flags == "0x2")' "$BATS_TEST_TMPDIR/out.json"

@@ -28,6 +28,7 @@ enum {
 	MANY = 5000,
 	THREADS = 8,
 	EACH = 50,
+	CONTEXTS = 16, /* beside the primary one */
 };
 
 static CUcontext context;
@@ -128,6 +129,29 @@ static void destroy_context(void)
 		show_count();
 		SHOW(cuCtxDestroy(other));
 	}
+}
+
+/* With the primary context one more than are timed; then one ends and makes room. */
+static void crowd_contexts(void)
+{
+	CUcontext others[CONTEXTS];
+	CUresult error = CUDA_SUCCESS;
+
+	for (int i = 0; i < CONTEXTS && !error; i++) {
+		error = cuCtxCreate(&others[i], NULL, 0, 0);
+		if (!error)
+			error = cuMemAlloc(&word, 8);
+		if (!error)
+			error = cuMemsetD32(word, 7, 2);
+	}
+	SHOW(error);
+	SHOW(cuCtxDestroy(others[0]));
+	SHOW(cuCtxCreate(&others[0], NULL, 0, 0));
+	SHOW(cuMemAlloc(&word, 8));
+	SHOW(cuMemsetD32(word, 9, 2));
+	show_count();
+	for (int i = 0; i < CONTEXTS; i++)
+		cuCtxDestroy(others[i]);
 }
 
 static void *launch_in_thread(void *unused)
@@ -233,7 +257,7 @@ static const struct {
 	{"many", submit_many},        {"capture", capture_stream},    {"reset", reset_device},
 	{"destroy", destroy_context}, {"threads", launch_in_threads}, {"fail", fail},
 	{"end-early", end_early},     {"end-late", end_late},         {"fork", fork_child},
-	{"kill", kill_collector},
+	{"kill", kill_collector},     {"contexts", crowd_contexts},
 };
 
 int main(int argc, char **argv)
