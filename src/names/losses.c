@@ -63,9 +63,9 @@ static void put_calls(struct gt_strbuf *text, const struct gt_names *names,
 				 " filtered, %" PRIu64 " unfinished; %" PRIu64
 				 " other event%s lost.\n",
 				 (uint64_t)account->lost, (uint64_t)account->made,
-				 account->made == 1 ? "" : "s",
-				 account->lost == 1 ? "was" : "were", (uint64_t)account->filtered,
-				 (uint64_t)account->unfinished, (uint64_t)account->others_lost,
+				 account->made == 1 ? "" : "s", account->lost == 1 ? "was" : "were",
+				 (uint64_t)account->filtered, (uint64_t)account->unfinished,
+				 (uint64_t)account->others_lost,
 				 account->others_lost == 1 ? " was" : "s were");
 	else if (gt_names_is_incomplete(names))
 		gt_strbuf_printf(text, "Incomplete: %" PRIu64 " call%s, none lost.\n",

@@ -145,6 +145,53 @@ TEST("an event is recorded and waited for by two processes")
 	run_two(own_event, others_event);
 }
 
+static int own_memory(void)
+{
+	struct driver driver = begin();
+	CUipcMemHandle handle;
+	char byte;
+
+	CHECK_OK(cuIpcGetMemHandle(&handle, driver.memory));
+	send_data(0, &handle, sizeof(handle));
+	receive_data(0, &byte, 1);
+	CHECK_INT(value(&driver, 0), 0x07070707);
+	end(&driver);
+	return tap_failed;
+}
+
+static int others_memory(void)
+{
+	struct driver driver = begin();
+	struct gate gate = {false, false};
+	CUipcMemHandle handle;
+	CUdeviceptr memory;
+	CUcontext other;
+	CUstream stream;
+	pthread_t thread;
+	char byte = 0;
+
+	receive_data(1, &handle, sizeof(handle));
+	CHECK_OK(cuIpcOpenMemHandle(&memory, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 0));
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuLaunchHostFunc(stream, pass_gate, &gate));
+	CHECK_OK(cuMemsetD8Async(memory, 7, 4096, stream));
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	CHECK(!pthread_create(&thread, NULL, open_gate_later, &gate));
+	CHECK_OK(cuIpcCloseMemHandle(memory));
+	CHECK(atomic_load(&gate.open));
+	pthread_join(thread, NULL);
+	CHECK_OK(cuStreamSynchronize(stream));
+	send_data(1, &byte, 1);
+	end(&driver);
+	return tap_failed;
+}
+
+TEST("closing the memory of another process waits for the work of every context")
+{
+	run_two(own_memory, others_memory);
+}
+
 static const CUmemPoolProps shareable = {
 	.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 	.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of the software device. SOFTGPU_MEMORY is 64M here. */
+/* Memory of the software device. There are two, with 64M each. */
 #include <stdint.h>
-
-#include <pthread.h>
 
 #include "driver.h"
 #include "gate.h"
@@ -400,43 +398,130 @@ TEST("stream-ordered memory is freed in stream order, once")
 	end(&driver);
 }
 
-static void *open_gate_later(void *data)
-{
-	const struct timespec pause = {0, 50000000};
+/* ---- memory that is freed while it is used ------------------------------------------------ */
 
-	nanosleep(&pause, NULL);
-	atomic_store(&((struct gate *)data)->open, true);
-	return NULL;
+enum {
+	FREED_SIZE = 2 << 20,
+};
+
+/* Memory of FREED_SIZE in the current context, which both devices can access. */
+struct freed_kind {
+	const char *name; /* of the function that frees it */
+	CUdeviceptr (*make)(void);
+	CUresult (*free)(CUdeviceptr memory);
+};
+
+static CUdeviceptr make_device_memory(void)
+{
+	CUdeviceptr memory = 0;
+
+	CHECK_OK(cuMemAlloc(&memory, FREED_SIZE));
+	return memory;
+}
+
+static CUresult free_device_memory(CUdeviceptr memory)
+{
+	return cuMemFree(memory);
+}
+
+static CUdeviceptr make_host_memory(void)
+{
+	void *host = NULL;
+
+	CHECK_OK(cuMemAllocHost(&host, FREED_SIZE));
+	return (CUdeviceptr)host;
+}
+
+static CUresult free_host_memory(CUdeviceptr memory)
+{
+	return cuMemFreeHost((void *)memory);
+}
+
+static CUdeviceptr make_registered_memory(void)
+{
+	static char bytes[FREED_SIZE] __attribute__((aligned(4096)));
+
+	CHECK_OK(cuMemHostRegister(bytes, sizeof(bytes), CU_MEMHOSTREGISTER_PORTABLE));
+	return (CUdeviceptr)bytes;
+}
+
+static CUresult free_registered_memory(CUdeviceptr memory)
+{
+	return cuMemHostUnregister((void *)memory);
+}
+
+static CUdeviceptr make_mapped_memory(void)
+{
+	const CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+	};
+	const CUmemAccessDesc access[] = {
+		{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+		{{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+	};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr memory = 0;
+
+	CHECK_OK(cuMemCreate(&handle, FREED_SIZE, &properties, 0));
+	CHECK_OK(cuMemAddressReserve(&memory, FREED_SIZE, 0, 0, 0));
+	CHECK_OK(cuMemMap(memory, FREED_SIZE, 0, handle, 0));
+	CHECK_OK(cuMemRelease(handle));
+	CHECK_OK(cuMemSetAccess(memory, FREED_SIZE, access, 2));
+	return memory;
+}
+
+static CUresult free_mapped_memory(CUdeviceptr memory)
+{
+	return cuMemUnmap(memory, FREED_SIZE);
+}
+
+static const struct freed_kind freed_kinds[] = {
+	{"cuMemFree", make_device_memory, free_device_memory},
+	{"cuMemFreeHost", make_host_memory, free_host_memory},
+	{"cuMemHostUnregister", make_registered_memory, free_registered_memory},
+	{"cuMemUnmap", make_mapped_memory, free_mapped_memory},
+};
+
+/* Free memory of the driver's context that a stream of the other context is about to write. */
+static void free_used_memory(const struct driver *driver, CUcontext other,
+			     const struct freed_kind *kind)
+{
+	struct gate gate = {0};
+	CUdeviceptr memory;
+	CUstream stream;
+	pthread_t thread;
+
+	CHECK_OK(cuCtxSetCurrent(driver->context));
+	memory = kind->make();
+	CHECK_OK(cuCtxSetCurrent(other));
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuLaunchHostFunc(stream, pass_gate, &gate));
+	CHECK_OK(cuMemsetD8Async(memory, 7, FREED_SIZE, stream));
+	CHECK_OK(cuCtxSetCurrent(driver->context));
+	CHECK(!pthread_create(&thread, NULL, open_gate_later, &gate));
+	CHECK_OK(kind->free(memory));
+	if (!atomic_load(&gate.open))
+		TAP_FAIL("%s did not wait", kind->name);
+	pthread_join(thread, NULL);
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_OK(cuStreamDestroy(stream));
 }
 
 TEST("freeing memory waits for the work of every context")
 {
-	struct driver driver = begin();
-	CUdeviceptr memory;
-	CUcontext other;
-	CUstream stream;
-	void *host;
+	for (int device = 0; device < 2; device++) {
+		struct driver driver = begin();
+		CUcontext other;
 
-	CHECK_OK(cuMemAllocHost(&host, 4096));
-	CHECK_OK(cuMemAlloc(&memory, 4096));
-	CHECK_OK(cuCtxCreate(&other, NULL, 0, 0));
-	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	for (int of_host = 0; of_host < 2; of_host++) {
-		struct gate gate = {0};
-		pthread_t thread;
-
-		CHECK_OK(cuCtxSetCurrent(other));
-		CHECK_OK(cuLaunchHostFunc(stream, pass_gate, &gate));
-		CHECK_OK(cuMemsetD8Async(of_host ? (CUdeviceptr)host : memory, 7, 4096, stream));
-		CHECK_OK(cuCtxSetCurrent(driver.context));
-		CHECK(!pthread_create(&thread, NULL, open_gate_later, &gate));
-		CHECK_OK(of_host ? cuMemFreeHost(host) : cuMemFree(memory));
-		CHECK(atomic_load(&gate.open));
-		pthread_join(thread, NULL);
+		CHECK_OK(cuCtxCreate(&other, NULL, 0, device));
+		if (device)
+			CHECK_OK(cuCtxEnablePeerAccess(driver.context, 0));
+		for (size_t i = 0; i < sizeof(freed_kinds) / sizeof(*freed_kinds); i++)
+			free_used_memory(&driver, other, &freed_kinds[i]);
+		CHECK_OK(cuCtxDestroy(other));
+		end(&driver);
 	}
-	CHECK_OK(cuCtxSynchronize());
-	CHECK_OK(cuCtxDestroy(other));
-	end(&driver);
 }
 
 /* Frees memory while a host function, as a kernel may, holds up a stream of another context. */
