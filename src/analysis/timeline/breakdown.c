@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "analysis/timeline/causes.h"
+#include "analysis/timeline/explained.h"
 #include "analysis/timeline/overlap.h"
+#include "analysis/timeline/usage.h"
 #include "base/hash.h"
-#include "base/text.h"
 
 #define MAX_COLLECTED (1u << 20) /* intervals, then a part of the session is attributed */
 
@@ -32,42 +33,21 @@ struct gt_breakdown {
 	struct gt_timeline *timeline;
 	struct gt_job_chains *chains;
 	struct gt_hash *processes;
-	size_t top, collected;
+	struct gt_explained asked;
+	size_t collected;
 	uint64_t explain;
 	bool explained;
 	struct gt_idle_gap explanation;
-	const struct gt_strings *calls; /* globs; NULL: none are explained */
 	GT_VEC(const struct gt_process_breakdown *) rows;
 };
-
-static void free_gaps(struct gt_idle_gaps *gaps)
-{
-	gt_vec_each (gap, gaps)
-		free(gap->causes);
-	gt_vec_free(gaps);
-}
 
 static void free_process(void *opaque)
 {
 	struct breakdown_process *process = opaque;
-	struct gt_process_breakdown *row = &process->row;
 
 	gt_path_release(&process->path);
-	gt_vec_each (kernel, &row->kernels) {
-		gt_histogram_free(&kernel->runs);
-		gt_histogram_free(&kernel->queued);
-	}
-	gt_vec_each (copy, &row->copies)
-		gt_histogram_free(&copy->runs);
-	gt_vec_each (wait, &row->waits_by_function)
-		gt_histogram_free(&wait->durations);
-	free_gaps(&row->gaps);
-	free_gaps(&row->calls);
-	gt_vec_free(&row->busy);
-	gt_vec_free(&row->longest);
-	gt_vec_free(&row->kernels);
-	gt_vec_free(&row->copies);
-	gt_vec_free(&row->waits_by_function);
+	gt_usage_free(&process->row);
+	gt_explained_free(&process->row);
 	gt_vec_free(&process->spans);
 	gt_vec_free(&process->kernels);
 	gt_vec_free(&process->by_start);
@@ -184,7 +164,7 @@ struct gt_breakdown *gt_breakdown_new(size_t top)
 
 	if (!breakdown)
 		return NULL;
-	breakdown->top = top;
+	breakdown->asked.top = top;
 	breakdown->timeline = gt_timeline_new(&(struct gt_timeline_sink){
 		.host = take_host, .gpu = take_gpu, .context = breakdown});
 	breakdown->chains = gt_job_chains_new(take_chain, breakdown);
@@ -214,7 +194,7 @@ void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number)
 
 void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs)
 {
-	breakdown->calls = globs;
+	breakdown->asked.calls = globs;
 }
 
 const struct gt_idle_gap *gt_breakdown_explained(const struct gt_breakdown *breakdown)
@@ -284,202 +264,6 @@ static int find_spans(struct breakdown_process *process)
 	return 0;
 }
 
-static struct gt_busy *busy_of(struct gt_process_breakdown *row,
-			       const struct gt_path_operation *operation, bool all)
-{
-	gt_vec_each (busy, &row->busy)
-		if (busy->device == operation->device && busy->all == all &&
-		    (all || busy->operation == (enum gt_gpu_operation)operation->operation))
-			return busy;
-	if (gt_vec_push(&row->busy,
-			(struct gt_busy){.device = operation->device,
-					 .all = all,
-					 .operation = (enum gt_gpu_operation)operation->operation}))
-		return NULL;
-	return &row->busy.items[row->busy.count - 1];
-}
-
-static int count_busy(struct gt_process_breakdown *row, const struct gt_path_operation *operation,
-		      bool all)
-{
-	struct gt_busy *busy = busy_of(row, operation, all);
-	uint64_t start = operation->start;
-
-	if (!busy)
-		return -ENOMEM;
-	busy->count++;
-	busy->bytes += operation->bytes;
-	busy->sum += operation->end - operation->start;
-	if (busy->basis < (enum gt_times_basis)operation->basis)
-		busy->basis = (enum gt_times_basis)operation->basis;
-	start = start > busy->covered ? start : busy->covered;
-	if (operation->end <= start)
-		return 0;
-	busy->ns += operation->end - start;
-	busy->covered = operation->end;
-	return 0;
-}
-
-/* Names are mostly the same pointers. */
-static struct gt_kernel_times *kernel_of(struct gt_process_breakdown *row, const char *name)
-{
-	gt_vec_each (known, &row->kernels)
-		if (known->kernel == name)
-			return known;
-	gt_vec_each (known, &row->kernels)
-		if (known->kernel && name && !strcmp(known->kernel, name))
-			return known;
-	return NULL;
-}
-
-static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_operation *operation)
-{
-	struct gt_kernel_times *kernel = kernel_of(row, operation->kernel);
-	int error;
-
-	if (!kernel) {
-		if (gt_vec_push(&row->kernels,
-				(struct gt_kernel_times){.kernel = operation->kernel}))
-			return -ENOMEM;
-		kernel = &row->kernels.items[row->kernels.count - 1];
-	}
-	kernel->estimated += operation->basis == GT_TIMES_ESTIMATED;
-	kernel->exact += operation->basis == GT_TIMES_EXACT;
-	error = gt_histogram_add(&kernel->runs, operation->end - operation->start);
-	return error ? error
-		     : gt_histogram_add(&kernel->queued,
-					operation->start > operation->submitted
-						? operation->start - operation->submitted
-						: 0);
-}
-
-/* overlapped: the part in which a kernel ran. */
-static int count_copy(struct gt_process_breakdown *row, const struct gt_path_operation *operation,
-		      uint64_t overlapped)
-{
-	struct gt_copy_times *copy = NULL;
-
-	gt_vec_each (known, &row->copies)
-		if (known->operation == (enum gt_gpu_operation)operation->operation &&
-		    known->memory == (enum gt_host_memory)operation->memory)
-			copy = known;
-	if (!copy) {
-		if (gt_vec_push(&row->copies,
-				(struct gt_copy_times){
-					.operation = (enum gt_gpu_operation)operation->operation,
-					.memory = (enum gt_host_memory)operation->memory,
-				}))
-			return -ENOMEM;
-		copy = &row->copies.items[row->copies.count - 1];
-	}
-	copy->bytes += operation->bytes;
-	copy->overlapped_ns += overlapped;
-	copy->estimated += operation->basis == GT_TIMES_ESTIMATED;
-	return gt_histogram_add(&copy->runs, operation->end - operation->start);
-}
-
-static int keep_longest(struct gt_breakdown *breakdown, struct gt_process_breakdown *row,
-			const struct gt_path_operation *operation)
-{
-	size_t place = row->longest.count;
-
-	while (place && row->longest.items[place - 1].end - row->longest.items[place - 1].start <
-				operation->end - operation->start)
-		place--;
-	if (place >= breakdown->top)
-		return 0;
-	if (row->longest.count == breakdown->top)
-		row->longest.count--;
-	if (gt_vec_push(&row->longest, *operation))
-		return -ENOMEM;
-	memmove(&row->longest.items[place + 1], &row->longest.items[place],
-		(row->longest.count - 1 - place) * sizeof(*operation));
-	row->longest.items[place] = *operation;
-	return 0;
-}
-
-/* Where one of this length would be. */
-static size_t rank_of(const struct gt_idle_gaps *gaps, uint64_t length)
-{
-	size_t rank = gaps->count;
-
-	while (rank && gaps->items[rank - 1].end - gaps->items[rank - 1].start < length)
-		rank--;
-	return rank;
-}
-
-/* Insert one at its rank; of `top` the shortest is dropped. Takes the causes. 0 or -ENOMEM. */
-static int insert_gap(struct gt_idle_gaps *gaps, size_t rank, const struct gt_idle_gap *gap,
-		      size_t top)
-{
-	if (gaps->count == top)
-		free(gaps->items[--gaps->count].causes);
-	if (gt_vec_push(gaps, *gap)) {
-		free(gap->causes);
-		return -ENOMEM;
-	}
-	memmove(&gaps->items[rank + 1], &gaps->items[rank],
-		(gaps->count - 1 - rank) * sizeof(*gap));
-	gaps->items[rank] = *gap;
-	return 0;
-}
-
-static int keep_gap(struct gt_breakdown *breakdown, struct breakdown_process *process,
-		    const struct gt_path_operation *next)
-{
-	struct gt_process_breakdown *row = &process->row;
-	uint64_t length = next->start - process->covered;
-	size_t rank = rank_of(&row->gaps, length);
-	struct gt_idle_gap gap;
-	int error;
-
-	row->idle_gaps++;
-	row->gpu_idle += length;
-	if (rank >= breakdown->top)
-		return 0;
-	error = gt_causes_find(&process->path, next, process->covered, false, &gap);
-	if (error)
-		return error;
-	gap.process = row->process;
-	return insert_gap(&row->gaps, rank, &gap, breakdown->top);
-}
-
-static int keep_call(struct gt_breakdown *breakdown, struct breakdown_process *process,
-		     const struct gt_path_thread *thread, const struct gt_path_call *call)
-{
-	struct gt_process_breakdown *row = &process->row;
-	size_t rank = rank_of(&row->calls, call->end - call->start);
-	struct gt_idle_gap gap;
-	int error;
-
-	if (!gt_globs_select(breakdown->calls->words.items, breakdown->calls->words.count,
-			     call->name, false))
-		return 0;
-	row->explained_calls++;
-	if (rank >= breakdown->top)
-		return 0;
-	error = gt_causes_find_of_call(&process->path, thread, call, &gap);
-	if (error)
-		return error;
-	gap.process = row->process;
-	return insert_gap(&row->calls, rank, &gap, breakdown->top);
-}
-
-/* The calls of the part that is attributed. */
-static int keep_calls(struct gt_breakdown *breakdown, struct breakdown_process *process,
-		      uint64_t until)
-{
-	int error = 0;
-
-	if (!breakdown->calls)
-		return 0;
-	gt_vec_each (thread, &process->path.threads)
-		gt_vec_each (call, &(*thread)->calls)
-			if (!error && call->end > process->begun && call->end <= until)
-				error = keep_call(breakdown, process, *thread, call);
-	return error;
-}
-
 /* The times of all GPUs together; operations are sorted by their starts. */
 static int count_coverage(struct gt_breakdown *breakdown, struct breakdown_process *process,
 			  const struct gt_path_operation *operation)
@@ -491,7 +275,8 @@ static int count_coverage(struct gt_breakdown *breakdown, struct breakdown_proce
 	if (!row->gpu_first)
 		row->gpu_first = process->covered = operation->start;
 	if (operation->start > process->covered)
-		error = keep_gap(breakdown, process, operation);
+		error = gt_explain_gap(&breakdown->asked, row, &process->path, operation,
+				       process->covered);
 	row->gpu_overlap += gt_overlap_add(&process->overlap, operation);
 	fresh = operation->start > process->covered ? operation->start : process->covered;
 	if (operation->end > fresh) {
@@ -515,53 +300,11 @@ static int count_operations(struct gt_breakdown *breakdown, struct breakdown_pro
 		operation->counted = true;
 		error = count_coverage(breakdown, process, operation);
 		if (!error)
-			error = count_busy(&process->row, operation, false);
-		if (!error)
-			error = count_busy(&process->row, operation, true);
-		if (!error)
-			error = keep_longest(breakdown, &process->row, operation);
-		if (!error && operation->operation == GT_GPU_KERNEL)
-			error = count_kernel(&process->row, operation);
-		else if (!error && operation->operation >= GT_GPU_COPY &&
-			 operation->operation <= GT_GPU_COPY_PEER)
-			error = count_copy(&process->row, operation, overlapped);
+			error = gt_usage_add(&process->row, operation, overlapped,
+					     breakdown->asked.top);
 	}
 	return error;
 }
-
-static int count_wait(struct gt_process_breakdown *row, const struct gt_path *path,
-		      const struct gt_path_call *call)
-{
-	const struct gt_path_operation *waited =
-		call->operation ? &path->operations.items[call->operation - 1] : NULL;
-	uint64_t behind = waited && waited->end > call->start ? waited->end : call->start;
-	struct gt_wait_times *wait = NULL;
-
-	gt_vec_each (known, &row->waits_by_function)
-		if (!strcmp(known->function, call->name))
-			wait = known;
-	if (!wait) {
-		if (gt_vec_push(&row->waits_by_function,
-				(struct gt_wait_times){.function = call->name}))
-			return -ENOMEM;
-		wait = &row->waits_by_function.items[row->waits_by_function.count - 1];
-	}
-	wait->behind_ns += (behind < call->end ? behind : call->end) - call->start;
-	return gt_histogram_add(&wait->durations, call->end - call->start);
-}
-
-static int count_waits(struct breakdown_process *process, uint64_t until)
-{
-	int error = 0;
-
-	gt_vec_each (thread, &process->path.threads)
-		gt_vec_each (call, &(*thread)->calls)
-			if (!error && call->end > process->begun && call->end <= until &&
-			    (call->activity == GT_HOST_WAIT || call->activity == GT_HOST_BLOCKED))
-				error = count_wait(&process->row, &process->path, call);
-	return error;
-}
-
 /* How long a GPU worked in a segment; segments come latest first. */
 static uint64_t busy_in(struct breakdown_process *process, uint64_t start, uint64_t end)
 {
@@ -621,8 +364,10 @@ static int count_all(struct gt_breakdown *breakdown, struct breakdown_process *p
 	if (!error)
 		error = count_operations(breakdown, process, settled);
 	if (!error)
-		error = keep_calls(breakdown, process, until);
-	return error ? error : count_waits(process, until);
+		error = gt_explain_calls(&breakdown->asked, &process->row, &process->path,
+					 process->begun, until);
+	return error ? error
+		     : gt_usage_add_waits(&process->row, &process->path, process->begun, until);
 }
 
 /* An operation does not begin before its submission: what is measured before it is a gap. */
@@ -711,43 +456,6 @@ static int compare_rows(const void *left, const void *right)
 		return !a->operations - !b->operations;
 	return (a->wall < b->wall) - (a->wall > b->wall);
 }
-
-static int compare_kernels(const void *left, const void *right)
-{
-	const struct gt_kernel_times *a = left, *b = right;
-
-	return (a->runs.sum < b->runs.sum) - (a->runs.sum > b->runs.sum);
-}
-
-static int compare_copies(const void *left, const void *right)
-{
-	const struct gt_copy_times *a = left, *b = right;
-
-	return (a->runs.sum < b->runs.sum) - (a->runs.sum > b->runs.sum);
-}
-
-static int compare_waits(const void *left, const void *right)
-{
-	const struct gt_wait_times *a = left, *b = right;
-
-	return (a->durations.sum < b->durations.sum) - (a->durations.sum > b->durations.sum);
-}
-
-static int compare_busy(const void *left, const void *right)
-{
-	const struct gt_busy *a = left, *b = right;
-
-	if (a->device != b->device)
-		return a->device - b->device;
-	return a->all != b->all ? b->all - a->all : (int)a->operation - (int)b->operation;
-}
-
-#define sort_rows(vec, compare)                                                                    \
-	do {                                                                                       \
-		if ((vec)->count)                                                                  \
-			qsort((vec)->items, (vec)->count, sizeof(*(vec)->items), compare);         \
-	} while (0)
-
 int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *names, bool final,
 		      const struct gt_process_breakdown *const **ret_rows, size_t *ret_count)
 {
@@ -767,13 +475,11 @@ int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *nam
 		if (!row->operations && !row->launches && !row->waits &&
 		    !row->spent[GT_SPENT_API] && !row->spent[GT_SPENT_COPY])
 			continue;
-		sort_rows(&row->kernels, compare_kernels);
-		sort_rows(&row->copies, compare_copies);
-		sort_rows(&row->waits_by_function, compare_waits);
-		sort_rows(&row->busy, compare_busy);
+		gt_usage_sort(row);
 		error = gt_vec_push(&breakdown->rows, row);
 	}
-	sort_rows(&breakdown->rows, compare_rows);
+	if (breakdown->rows.count)
+		qsort(breakdown->rows.items, breakdown->rows.count, sizeof(void *), compare_rows);
 	*ret_rows = breakdown->rows.items;
 	*ret_count = breakdown->rows.count;
 	return error;
