@@ -35,25 +35,6 @@ int start_lanes(struct gputap_context *ctx)
 	return 0;
 }
 
-SEC("gpu/exit.warp/*")
-int end_lanes(struct gputap_context *ctx)
-{
-	unsigned int key = 0, lanes = __builtin_popcount(ctx->mask);
-	struct cudacounter_kernel *kernel = kernel_of(ctx);
-	unsigned long long *start = bpf_map_lookup_elem(&starts, &key);
-
-	if (!kernel)
-		return 0;
-	__sync_fetch_and_add(&kernel->exits, lanes);
-	if (__sync_fetch_and_add(&kernel->running, -(unsigned long long)lanes) == lanes)
-		__sync_fetch_and_add(&kernel->time, bpf_get_globaltimer());
-	if (!start)
-		return 0;
-	__sync_fetch_and_add(&kernel->warps, 1);
-	__sync_fetch_and_add(&kernel->cycles, bpf_clock64() - *start);
-	return 0;
-}
-
 SEC("gpu/block_begin")
 int begin_block(struct gputap_context *ctx)
 {
@@ -75,6 +56,25 @@ int end_block(struct gputap_context *ctx)
 		return 0;
 	__sync_fetch_and_add(&kernel->blocks_ended, 1);
 	__sync_fetch_and_add(&kernel->block_time, bpf_get_globaltimer());
+	return 0;
+}
+
+SEC("gpu/exit.warp/*")
+int end_lanes(struct gputap_context *ctx)
+{
+	unsigned int key = 0, lanes = __builtin_popcount(ctx->mask);
+	struct cudacounter_kernel *kernel = kernel_of(ctx);
+	unsigned long long *start = bpf_map_lookup_elem(&starts, &key);
+
+	if (!kernel)
+		return 0;
+	__sync_fetch_and_add(&kernel->exits, lanes);
+	if (__sync_fetch_and_add(&kernel->running, -(unsigned long long)lanes) == lanes)
+		__sync_fetch_and_add(&kernel->time, bpf_get_globaltimer());
+	if (!start)
+		return 0;
+	__sync_fetch_and_add(&kernel->warps, 1);
+	__sync_fetch_and_add(&kernel->cycles, bpf_clock64() - *start);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clean.h"
 #include "patch/private.h"
+#include "patch/statics.h"
 
 /* Functions without a body that the driver itself provides. */
 static const char *const system_calls[] = {"vprintf", "malloc", "free", "__assertfail"};
@@ -21,8 +22,8 @@ static bool is_system_call(const char *name)
 }
 
 /*
- * Names that compilers make up: string literals, constant arrays of a function, tables of switches,
- * and the tables of sin, cos and others. No program can name these data, and nothing writes them.
+ * Names that compilers make up: string literals, initial values of arrays, tables of switches, and
+ * the tables of sin, cos and others. No program can name these data, and nothing writes them.
  */
 static bool is_literal(const struct gt_ptx_variable *variable)
 {
@@ -38,32 +39,35 @@ static bool is_literal(const struct gt_ptx_variable *variable)
 }
 
 /* Why a variable that the kernels use keeps them in their module, or NULL. */
-static const char *shared_state(const struct gt_ptx_variable *variable)
+static const char *shared_state(const struct gt_ptx_variable *variable, const bool *read_only)
 {
 	if (gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE ||
 	    variable->space == GT_PTX_SPACE_TEX)
 		return "it uses a texture, sampler or surface reference";
 	if (variable->space == GT_PTX_SPACE_SHARED || variable->space == GT_PTX_SPACE_LOCAL)
 		return NULL;
-	return is_literal(variable) ? NULL : "it uses a variable of the module";
+	if (is_literal(variable) || read_only[variable->number])
+		return NULL;
+	return "it uses a variable of the module";
 }
 
-static const char *find_shared_state(const struct gt_patcher *patcher)
+static int find_shared_state(const struct gt_patcher *patcher, const char **ret_reason)
 {
+	gt_autofree bool *read_only = NULL;
+	int error = gt_patch_find_read_only(patcher->module, &read_only);
+
+	if (error)
+		return error;
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
 		if (item->kind != GT_PTX_ITEM_VARIABLES)
 			continue;
 		for (const struct gt_ptx_variable *variable = item->variables; variable;
 		     variable = variable->next) {
-			const char *reason = patcher->kept.variables[variable->number]
-						     ? shared_state(variable)
-						     : NULL;
-
-			if (reason)
-				return reason;
+			if (patcher->kept.variables[variable->number] && !*ret_reason)
+				*ret_reason = shared_state(variable, read_only);
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 static const char *find_foreign_function(const struct gt_patcher *patcher)
@@ -119,10 +123,8 @@ int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason)
 	if (!*ret_reason && gt_patch_reach_is_shared(patcher->graph, &patcher->kept))
 		*ret_reason = "another function of the module launches it";
 	if (!*ret_reason)
-		*ret_reason = find_shared_state(patcher);
-	if (!*ret_reason)
 		*ret_reason = find_foreign_function(patcher);
-	return 0;
+	return *ret_reason ? 0 : find_shared_state(patcher, ret_reason);
 }
 
 static bool keeps_variables(const struct gt_patcher *patcher,

@@ -217,6 +217,87 @@ TEST("data of compilers that no program can name keep no kernel in its module")
 	}
 }
 
+/* A static variable of k, which `use` may write or pass on; a function f of another kernel too. */
+static void check_static(const char *name, const char *use, enum gt_patch_scope scope)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	auto_patched patched = {0};
+
+	gt_strbuf_printf(&text,
+			 HEADER ".func f(.param .b64 p)\n{\n\tret;\n}\n"
+				".global .align 8 .b8 %s[16] = {1, 2, 3};\n"
+				".visible .entry k(.param .u64 out)\n{\n\t.reg .b32 %%r<4>;\n"
+				"\t.reg .b64 %%rd<6>;\n\t.reg .pred %%p<2>;\n"
+				"\t.param .b64 a;\n\tld.param.u64 %%rd5, [out];\n"
+				"\tmov.u64 %%rd1, %s;\n\tadd.s64 %%rd2, %%rd1, 4;\n"
+				"\tld.global.nc.u32 %%r1, [%%rd2];\n"
+				"\tld.global.u32 %%r2, [%s+8];\n%s\tret;\n}\n",
+			 name, name, name, use);
+	gt_strbuf_puts(&text, PLAIN_KERNEL("other"));
+	add_probe(&patched, "gpu/entry/k", NULL);
+	CHECK(patch_text(&patched, gt_strbuf_string(&text), (struct gt_patch_options){0}));
+	CHECK_INT(patched.result.scope, scope);
+	if (patched.result.scope != scope)
+		TAP_FAIL("%s: %s", name, use);
+	remember_text(patched.result.text.data);
+}
+
+TEST("a static array of a function that is only loaded from keeps no kernel in its module")
+{
+	static const char *const loads[] = {
+		"",
+		"\tst.global.u32 [%rd5], %r1;\n",
+		"\tsetp.eq.u64 %p1, %rd2, %rd5;\n\tselp.b64 %rd3, %rd2, %rd1, %p1;\n"
+		"\tcvta.global.u64 %rd3, %rd3;\n\tld.u32 %r3, [%rd3];\n",
+	};
+	/* Before and after its definition. */
+	static const char in_loop[] =
+		"L:\n\tst.global.u32 [%rd4], 1;\n\tmov.u64 %rd4, %rd3;\n"
+		"\tcvta.global.u64 %rd3, %rd2;\n\tsetp.eq.u64 %p1, %rd3, 0;\n\t@%p1 bra L;\n";
+	static const char *const writes[] = {
+		"\tst.global.u32 [_ZZ1kE1t+4], 1;\n",
+		"\tst.global.u32 [%rd2], 1;\n",
+		in_loop,
+		"\tatom.global.add.u32 %r3, [%rd2], 1;\n",
+		"\tred.global.add.u32 [%rd2], 1;\n",
+		"\tst.global.u64 [%rd5], %rd2;\n",
+		"\tshr.u64 %rd3, %rd2, 4;\n\tst.global.u64 [%rd5], %rd3;\n",
+		"\tmov.b64 {%r3, %r1}, %rd2;\n\tst.global.u32 [%rd5], %r3;\n",
+		"\tst.param.b64 [a], %rd2;\n\tcall f, (a);\n",
+		"\tcall f, (%rd2);\n",
+		"\tcvt.u32.u64 %r3, %rd1;\n\tshfl.sync.idx.b32 %r3, %r3, 0, 31, -1;\n",
+	};
+
+	for (size_t i = 0; i < gt_countof(loads); i++)
+		check_static("_ZZ1kE1t", loads[i], GT_PATCH_SIDE);
+	for (size_t i = 0; i < gt_countof(writes); i++)
+		check_static("_ZZ1kE1t", writes[i], GT_PATCH_WHOLE);
+	/* One of the file, which the host can write. */
+	check_static("_ZL1t", "", GT_PATCH_WHOLE);
+}
+
+TEST("a static array whose address is in memory, or that another kernel writes, is shared")
+{
+	static const char head[] = HEADER ".global .align 8 .b8 _ZZ1kE1t[16] = {1, 2, 3};\n"
+					  ".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n"
+					  "\tld.global.u32 %r1, [_ZZ1kE1t];\n\tret;\n}\n";
+	static const char *const tails[] = {
+		".visible .global .u64 pointers[2] = {0, _ZZ1kE1t};\n",
+		".visible .entry writer()\n{\n\tst.global.u32 [_ZZ1kE1t], 1;\n\tret;\n}\n",
+	};
+
+	for (size_t i = 0; i < gt_countof(tails); i++) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+		auto_patched patched = {0};
+
+		gt_strbuf_printf(&text, "%s%s%s", head, tails[i], PLAIN_KERNEL("other"));
+		add_probe(&patched, "gpu/entry/k", NULL);
+		CHECK(patch_text(&patched, gt_strbuf_string(&text), (struct gt_patch_options){0}));
+		CHECK_INT(patched.result.scope, GT_PATCH_WHOLE);
+		CHECK_STR(patched.result.whole_reason, "it uses a variable of the module");
+	}
+}
+
 TEST("a kernel that another one launches takes the whole module with it")
 {
 	static const char text[] = HEADER PLAIN_KERNEL(
