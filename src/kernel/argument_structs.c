@@ -108,13 +108,18 @@ void gt_put_stat(const struct gt_argument *argument)
 	}
 }
 
+static void put_timespec(struct gt_strbuf *text, const char *bytes)
+{
+	gt_strbuf_printf(text, "{tv_sec=%lld, tv_nsec=%llu}", (long long)read_u64(bytes, 0),
+			 (unsigned long long)read_u64(bytes, 8));
+}
+
 void gt_put_timespec(const struct gt_argument *argument)
 {
 	const char *bytes;
 
 	if (find_bytes(argument, 16, &bytes))
-		gt_strbuf_printf(argument->text, "{tv_sec=%lld, tv_nsec=%lld}",
-				 (long long)read_u64(bytes, 0), (long long)read_u64(bytes, 8));
+		put_timespec(argument->text, bytes);
 }
 
 /* A set with most signals is printed as those that it lacks, "~[KILL STOP]". */
@@ -318,12 +323,30 @@ void gt_put_poll_fds(const struct gt_argument *argument)
 	gt_strbuf_puts(argument->text, copy.total * 8 > copy.size ? ", ...]" : "]");
 }
 
-/* " ([{fd=3, revents=POLLIN}])", " (Timeout)" */
+/* "[{fd=3, revents=POLLIN}]" */
+static void put_ready(struct gt_strbuf *text, const struct gt_argument_copy *copy)
+{
+	const char *separator = "[";
+
+	for (size_t at = 0; at + 8 <= copy->size; at += 8) {
+		if (!read_u16(copy->bytes, at + 6) || (int)read_u32(copy->bytes, at) < 0)
+			continue;
+		gt_strbuf_printf(text, "%s{fd=%d, revents=", separator,
+				 (int)read_u32(copy->bytes, at));
+		gt_names_put_flags(text, GT_NAMES_poll_events, read_u16(copy->bytes, at + 6));
+		gt_strbuf_putc(text, '}');
+		separator = ", ";
+	}
+	if (*separator == ',')
+		gt_strbuf_puts(text, copy->total * 8 > copy->size ? ", ...]" : "]");
+}
+
+/* " ([{fd=3, revents=POLLIN}])", with the rest of ppoll's time, or " (Timeout)" */
 void gt_put_poll_result(struct gt_strbuf *text, const struct gt_event_syscall *event)
 {
 	const char *name = gt_syscall_name(event->machine, event->number);
+	gt_auto_strbuf ready = GT_STRBUF_INIT;
 	struct gt_argument_copy copy;
-	bool begun = false;
 
 	if (!name || (strcmp(name, "poll") != 0 && strcmp(name, "ppoll") != 0))
 		return;
@@ -331,19 +354,16 @@ void gt_put_poll_result(struct gt_strbuf *text, const struct gt_event_syscall *e
 		gt_strbuf_puts(text, " (Timeout)");
 		return;
 	}
-	if (!gt_argument_find(event, 0, true, 0, 0, &copy))
+	if (gt_argument_find(event, 0, true, 0, 0, &copy))
+		put_ready(&ready, &copy);
+	if (!ready.length)
 		return;
-	for (size_t at = 0; at + 8 <= copy.size; at += 8) {
-		if (!read_u16(copy.bytes, at + 6) || (int)read_u32(copy.bytes, at) < 0)
-			continue;
-		gt_strbuf_printf(text, "%s{fd=%d, revents=", begun ? ", " : " ([",
-				 (int)read_u32(copy.bytes, at));
-		gt_names_put_flags(text, GT_NAMES_poll_events, read_u16(copy.bytes, at + 6));
-		gt_strbuf_putc(text, '}');
-		begun = true;
+	gt_strbuf_printf(text, " (%s", gt_strbuf_string(&ready));
+	if (gt_argument_find(event, 2, true, 0, 16, &copy)) {
+		gt_strbuf_puts(text, ", left ");
+		put_timespec(text, copy.bytes);
 	}
-	if (begun)
-		gt_strbuf_puts(text, copy.total * 8 > copy.size ? ", ...])" : "])");
+	gt_strbuf_putc(text, ')');
 }
 
 /* struct epoll_event is packed on x86 only. */

@@ -154,6 +154,18 @@ void gt_put_futex_bitset(const struct gt_argument *argument)
 		gt_strbuf_printf(argument->text, "%#x", (__u32)argument->value);
 }
 
+/* FUTEX_WAKE_OP's last argument, by FUTEX_OP() of linux/futex.h. */
+void gt_put_futex_wake(const struct gt_argument *argument)
+{
+	__u32 value = (__u32)argument->value;
+
+	gt_strbuf_puts(argument->text, value >> 31 ? "FUTEX_OP_OPARG_SHIFT<<28|" : "");
+	gt_names_put_value(argument->text, GT_NAMES_futex_wake_operations, value >> 28 & 7);
+	gt_strbuf_printf(argument->text, "<<28|%#x<<12|", value >> 12 & 0xfff);
+	gt_names_put_value(argument->text, GT_NAMES_futex_wake_comparisons, value >> 24 & 0xf);
+	gt_strbuf_printf(argument->text, "<<24|%#x", value & 0xfff);
+}
+
 void gt_put_socket_type(const struct gt_argument *argument)
 {
 	gt_names_put_value(argument->text, GT_NAMES_socket_types, argument->value & SOCKET_TYPE);

@@ -380,6 +380,7 @@ static void put_returned(struct gt_strbuf *text, const struct gt_event_syscall *
 		gt_strbuf_putc(text, ')');
 		break;
 	case ARGUMENT_SCHEDULER:
+	case ARGUMENT_DUMPABLE:
 		gt_strbuf_i64(text, event->result);
 		gt_strbuf_puts(text, " (");
 		put_shown(text, event, shown, 0, result);
