@@ -212,7 +212,11 @@ enum gt_driver_buffer_flags {
 	GT_DRIVER_GTT = 2,     /* a fault through the GPU's aperture */
 	GT_DRIVER_NO_COPY = 4, /* a move of a buffer that has no contents yet */
 	GT_DRIVER_VISIBLE = 8, /* a new buffer that the CPU accesses, also in VRAM (amdgpu) */
+	/* A new buffer's allowed domains, AMDGPU_GEM_DOMAIN_* by bit; 0: not known. */
+	GT_DRIVER_ALLOWED = 0xff00,
 };
+
+#define GT_DRIVER_ALLOWED_SHIFT 8
 
 /* operation of the requests of GPU drivers */
 enum gt_driver_request_operation {

@@ -69,17 +69,42 @@ void gt_put_driver_memory(struct gt_strbuf *text, unsigned kind, uint64_t type)
 		gt_strbuf_printf(text, "driver:%u", (unsigned)type);
 }
 
-/* AMDGPU_GEM_DOMAIN_*, by bit */
+/* The names of the bits of a value, "A|B|0x80". */
+static void put_bits(struct gt_strbuf *text, const char *const *names, size_t count, uint64_t value)
+{
+	const char *separator = "";
+
+	for (size_t bit = 0; bit < count; bit++)
+		if (value >> bit & 1) {
+			gt_strbuf_printf(text, "%s%s", separator, names[bit]);
+			separator = "|";
+		}
+	if (value >> count) {
+		gt_strbuf_puts(text, separator);
+		gt_strbuf_hex(text, value >> count << count);
+	}
+}
+
+/* AMDGPU_GEM_DOMAIN_* */
 static void put_domains(struct gt_strbuf *text, uint64_t value)
 {
 	static const char *const domains[] = {"CPU", "GTT", "VRAM", "GDS", "GWS", "OA", "DOORBELL"};
-	const char *separator = "";
 
-	for (size_t bit = 0; bit < gt_countof(domains); bit++)
-		if (value >> bit & 1) {
-			gt_strbuf_printf(text, "%s%s", separator, domains[bit]);
-			separator = "|";
-		}
+	put_bits(text, domains, gt_countof(domains), value);
+}
+
+/* I915_SHRINK_*: which objects give memory, and how. */
+static void put_shrink(struct gt_strbuf *text, uint64_t value)
+{
+	static const char *const objects[] = {"unbound", "bound", "active", "vmaps", "writeback"};
+
+	put_bits(text, objects, gt_countof(objects), value);
+}
+
+/* The domains in which a new buffer may be; 0: not known. */
+static uint64_t allowed_domains(const driver_buffer *buffer)
+{
+	return buffer->operation == GT_DRIVER_CREATE ? buffer->flags >> GT_DRIVER_ALLOWED_SHIFT : 0;
 }
 
 static bool has_memory(const driver_buffer *buffer)
@@ -97,6 +122,8 @@ static void put_from(struct gt_strbuf *text, const struct gt_names *names,
 		gt_put_driver_memory(text, event->kind, value);
 	else if (buffer->operation == GT_DRIVER_CREATE)
 		put_domains(text, value);
+	else if (buffer->operation == GT_DRIVER_SHRINK)
+		put_shrink(text, value);
 }
 
 static void put_to(struct gt_strbuf *text, const struct gt_names *names,
@@ -113,13 +140,17 @@ static void put_placement(struct gt_strbuf *text, const struct gt_names *names,
 {
 	const driver_buffer *buffer = (const void *)event;
 
-	if (!has_memory(buffer))
+	if (!has_memory(buffer) && buffer->operation != GT_DRIVER_SHRINK)
 		return;
 	if (buffer->operation == GT_DRIVER_MOVE || buffer->from) {
-		gt_strbuf_puts(text, buffer->operation == GT_DRIVER_MOVE ? " from=" : " asked=");
+		gt_strbuf_puts(text, buffer->operation == GT_DRIVER_CREATE ? " asked=" : " from=");
 		put_from(text, names, event, buffer->from);
 	}
-	if (buffer->to != GT_DRIVER_NO_MEMORY) {
+	if (allowed_domains(buffer) && allowed_domains(buffer) != buffer->from) {
+		gt_strbuf_puts(text, " allowed=");
+		put_domains(text, allowed_domains(buffer));
+	}
+	if (has_memory(buffer) && buffer->to != GT_DRIVER_NO_MEMORY) {
 		gt_strbuf_puts(text, " to=");
 		gt_put_driver_memory(text, event->kind, buffer->to);
 	}
@@ -191,7 +222,14 @@ static void request_text(struct gt_strbuf *text, const struct gt_names *names,
 static void buffer_json(struct gt_json *json, const struct gt_names *names,
 			const struct gt_event *event)
 {
+	uint64_t domains = allowed_domains((const void *)event);
+	gt_auto_strbuf allowed = GT_STRBUF_INIT;
+
 	gt_json_padded(json, "device", event, 0, GT_DRM_NAME_SIZE);
+	if (!domains)
+		return;
+	put_domains(&allowed, domains);
+	gt_json_string(json, "allowed", gt_strbuf_string(&allowed));
 }
 
 static void request_json(struct gt_json *json, const struct gt_names *names,

@@ -83,8 +83,9 @@ int buffer_create(struct bpf_raw_tracepoint_args *ctx)
 	event.event.bytes = BPF_CORE_READ(buffer, tbo.base.size);
 	event.event.from = BPF_CORE_READ(buffer, preferred_domains);
 	event.event.to = type_of(buffer);
+	event.event.flags = BPF_CORE_READ(buffer, allowed_domains) << GT_DRIVER_ALLOWED_SHIFT;
 	if (BPF_CORE_READ(buffer, flags) & CPU_ACCESS_REQUIRED)
-		event.event.flags = GT_DRIVER_VISIBLE;
+		event.event.flags |= GT_DRIVER_VISIBLE;
 	create_buffer(&event, BPF_CORE_READ(buffer, tbo.base.dev, dev));
 	return 0;
 }

@@ -195,13 +195,18 @@ static __always_inline void put_request(__u64 key, union driver_request_event *e
 	}
 	if (!find_owner(request ? request->process : 0, request ? request->thread : 0, &thread))
 		return;
-	if (request && operation == GT_DRIVER_RUN && !request->run)
+	if (request && operation == GT_DRIVER_RUN) {
+		/* One that is preempted on the hardware is put there again. */
+		if (request->run)
+			return;
 		request->run = now;
+	}
 	if (request && request->run)
 		event->event.delay = request->run - request->submitted;
 	if (request && operation == GT_DRIVER_DONE)
 		event->event.ran = now - (request->run ? request->run : request->submitted);
 	fill_head(&event->event.head, &thread, DRIVER_REQUEST, sizeof(*event));
+	event->event.head.time = now; /* that of `delay` and `ran` */
 	event->event.operation = operation;
 	put_device_name((char *)event->event.names + GT_DRM_NAME_SIZE, device);
 	put_event(event, sizeof(*event));

@@ -185,6 +185,7 @@ int shrink(struct bpf_raw_tracepoint_args *ctx)
 	union driver_buffer_event event = {.room = {}};
 
 	event.event.bytes = ctx->args[1] << PAGE_SHIFT;
+	event.event.from = ctx->args[2];
 	put_buffer(&event, GT_DRIVER_SHRINK, BPF_CORE_READ(i915, drm.dev));
 	return 0;
 }
@@ -218,6 +219,14 @@ SEC("raw_tp/i915_request_add")
 int request_add(struct bpf_raw_tracepoint_args *ctx)
 {
 	put_step((void *)ctx->args[0], GT_DRIVER_SUBMIT, 0);
+	return 0;
+}
+
+/* Of kernels with CONFIG_DRM_I915_LOW_LEVEL_TRACEPOINTS */
+SEC("raw_tp/i915_request_execute")
+int request_execute(struct bpf_raw_tracepoint_args *ctx)
+{
+	put_step((void *)ctx->args[0], GT_DRIVER_RUN, 0);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 /* Ends before beginnings, so that none is missed. */
 static const struct gt_hook hooks[] = {
 	DRIVER_TRACEPOINT("request_retire", "i915_request_retire", "completed requests"),
+	DRIVER_TRACEPOINT("request_execute", "i915_request_execute", NULL),
 	DRIVER_TRACEPOINT("wait_end", "i915_request_wait_end", "waits"),
 	DRIVER_TRACEPOINT("wait_begin", "i915_request_wait_begin", "waits"),
 	DRIVER_TRACEPOINT("request_add", "i915_request_add", "requests"),

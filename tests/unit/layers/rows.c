@@ -131,6 +131,20 @@ TEST("a buffer of a GPU driver has what it got for what was asked, and the flags
 	expect_row(event, "create",
 		   "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB asked=VRAM to=GTT visible "
 		   "allocated=8.00 KiB");
+	buffer->flags = 6 << GT_DRIVER_ALLOWED_SHIFT;
+	expect_row(event, "create",
+		   "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB asked=VRAM allowed=GTT|VRAM "
+		   "to=GTT allocated=8.00 KiB");
+	expect_json(event,
+		    "\"source\":\"amdgpu\",\"name\":\"create\",\"buffer\":\"0xb0\",\"bytes\":4096,"
+		    "\"offset\":\"0x0\",\"space\":\"0x0\",\"allocated\":8192,\"repeats\":0,"
+		    "\"from\":\"VRAM\",\"from_number\":4,\"to\":\"GTT\",\"to_number\":1,"
+		    "\"operation\":\"create\",\"operation_number\":0,\"flags\":\"0x600\","
+		    "\"device\":\"0000:03:00.0\",\"allowed\":\"GTT|VRAM\"}");
+	buffer->flags = 4 << GT_DRIVER_ALLOWED_SHIFT;
+	expect_row(event, "create",
+		   "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB asked=VRAM to=GTT "
+		   "allocated=8.00 KiB");
 	buffer->operation = GT_DRIVER_MOVE;
 	buffer->from = 0;
 	buffer->to = 2;
@@ -145,6 +159,22 @@ TEST("a buffer of a GPU driver has what it got for what was asked, and the flags
 	expect_row(event, "fault", "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB write gtt");
 	buffer->operation = GT_DRIVER_EVICT;
 	expect_row(event, "evict", "device=0000:03:00.0 buffer=0xb0 bytes=4.00 KiB");
+}
+
+TEST("shrinking has what the kernel asked for, and which objects give it")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_i915_buffer, "0000:00:02.0", "", GT_DRM_NAME_SIZE);
+	struct gt_event_i915_buffer *buffer = (void *)event;
+
+	buffer->operation = GT_DRIVER_SHRINK;
+	buffer->bytes = 1 << 20;
+	expect_row(event, "shrink", "device=0000:00:02.0 bytes=1.00 MiB");
+	buffer->from = 0x13;
+	expect_row(event, "shrink",
+		   "device=0000:00:02.0 bytes=1.00 MiB from=unbound|bound|writeback");
+	buffer->from = 0x28;
+	expect_row(event, "shrink", "device=0000:00:02.0 bytes=1.00 MiB from=vmaps|0x20");
 }
 
 TEST("a request of a GPU driver has its key, engine, command buffers and times")

@@ -123,7 +123,11 @@ TEST("i915: what is allocated falls when an object is destroyed; bindings are co
 	FIRE("object_pwrite", AT(BUFFER), 16, 32);
 	FIRE("object_destroy", AT(BUFFER));
 	FIRE("object_destroy", AT(BUFFER));
-	CHECK_INT(run.count, 7);
+	FIRE("shrink", AT(SPACE), 256, 3);
+	CHECK_INT(run.count, 8);
+	CHECK_INT(buffer_at(7)->operation, GT_DRIVER_SHRINK);
+	CHECK_INT(buffer_at(7)->bytes, 1 << 20);
+	CHECK_INT(buffer_at(7)->from, 3);
 	CHECK_INT(buffer_at(0)->head.kind, GT_EVENT_i915_buffer);
 	CHECK_INT(buffer_at(0)->bytes, 1 << 20);
 	CHECK_INT(buffer_at(0)->allocated, 1 << 20);
@@ -173,6 +177,28 @@ TEST("i915: a request has its key, its engine, its process and its time; a wait 
 	CHECK(request_at(2)->duration > 0);
 	CHECK_INT(request_at(3)->operation, GT_DRIVER_DONE);
 	CHECK(request_at(3)->ran >= request_at(2)->duration);
+	tear_down();
+}
+
+TEST("i915: where the kernel reports it, a request runs once, with its delay, and the rest is its "
+     "time")
+{
+	if (!set_up(&gt_source_i915))
+		SKIP(NEEDS_BPF);
+	put(JOB, "dma_fence", "seqno", 9, 8);
+	put_pointer(JOB, "i915_request", "engine", ENGINE);
+	write_memory();
+	FIRE("request_add", AT(JOB));
+	FIRE("request_execute", AT(JOB));
+	FIRE("request_execute", AT(JOB));
+	FIRE("request_retire", AT(JOB));
+	CHECK_INT(run.count, 3);
+	CHECK_INT(request_at(1)->operation, GT_DRIVER_RUN);
+	CHECK_INT(request_at(1)->seqno, 9);
+	CHECK(request_at(1)->delay > 0);
+	CHECK_INT(request_at(1)->delay, request_at(1)->head.time - request_at(0)->head.time);
+	CHECK_INT(request_at(2)->operation, GT_DRIVER_DONE);
+	CHECK_INT(request_at(2)->ran, request_at(2)->head.time - request_at(1)->head.time);
 	tear_down();
 }
 
@@ -238,6 +264,7 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 		SKIP(NEEDS_BPF);
 	base = layer_run_offset(bpf_object__btf(run.object), "amdgpu_bo", "tbo");
 	put(BUFFER, "amdgpu_bo", "preferred_domains", 4, 4);
+	put(BUFFER, "amdgpu_bo", "allowed_domains", 6, 4);
 	put(BUFFER, "amdgpu_bo", "flags", 1 | 1 << 3, 8);
 	put(BUFFER + base, "drm_gem_object", "size", 8192, 8);
 	put_pointer(BUFFER + base, "drm_gem_object", "dev", DRM);
@@ -249,7 +276,7 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 	FIRE("buffer_move", AT(BUFFER), 1, 2);
 	CHECK_INT(run.count, 3);
 	CHECK_INT(buffer_at(0)->from, 4);
-	CHECK_INT(buffer_at(0)->flags, GT_DRIVER_VISIBLE);
+	CHECK_INT(buffer_at(0)->flags, GT_DRIVER_VISIBLE | 6 << GT_DRIVER_ALLOWED_SHIFT);
 	CHECK_INT(buffer_at(0)->to, 1);
 	CHECK_INT(buffer_at(0)->allocated, 8192);
 	CHECK_INT(buffer_at(1)->from, 1);
