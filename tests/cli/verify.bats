@@ -139,6 +139,7 @@ verify_hex() {
 	expect_output_line '^call \(struct_ops/call\): host program, verified by the kernel$'
 	gputap exec --as gpu/run --prog mine "$BATS_TEST_TMPDIR/program.o"
 	expect_status 0
+	expect_output 0
 	# Initial values of a map of programs; variables and functions of the kernel.
 	object "SEC(\"socket\") int callee(void *context) { return 0; }
 		struct { int (*type)[3]; int (*max_entries)[2]; int *key; int (*values[])(void *); }
@@ -156,6 +157,23 @@ verify_hex() {
 	expect_output_line '^callee \(socket\): safe; '
 	expect_output_line "^caller \\(socket\\): rejected: .*map 'programs': GPUs have no maps of type 3"
 	expect_output_line '^reads .*: rejected: .*functions of the kernel cannot be called'
+}
+
+@test "verify rejects only the programs that use an arena" {
+	object 'struct { int (*type)[33]; int (*map_flags)[1024]; int (*max_entries)[10]; } arena SEC(".maps");
+		SEC("gpu/entry/*") int uses(void *context)
+		{ return ((long (*)(void *, void *, int, int, long))999)(&arena, 0, 1, 0, 0) != 0; }
+		SEC("gpu/entry/*") __attribute__((naked)) int casts(void *context)
+		{ asm volatile("r0 = 0; .byte 0xbf, 0x00, 1, 0, 1, 0, 0, 0; exit"); }
+		SEC("gpu/entry/*") int mine(void *context) { return 0; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line "^uses .*: rejected: .*map 'arena': GPUs have no maps of type 33; they have "
+	expect_output_line '^casts .*: rejected: .*addr_space_cast insn can only be used in a program that has an associated arena: GPUs have none'
+	expect_output_line '^mine \(gpu/entry/\*\): safe; '
+	gputap exec --as gpu/run --prog mine "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output 0
 }
 
 @test "verify accepts a GPU program beside programs and data of every section of libbpf" {
