@@ -229,25 +229,25 @@ TEST("an archive with SASS alone or a malformed one is rejected with the reason"
 /* ---- the device runtime of a JIT compiler's cooperative groups --------------------------- */
 
 /* Each thread counts in place[r], where r is what the synchronization of its grid returns. */
-static const char meet_ptx[] =
-	PTX_HEADER ".extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
-		   ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f);\n"
-		   ".visible .entry meet(.param .u64 place)\n"
-		   "{\n"
-		   "	.reg .b32 %r<3>; .reg .b64 %rd<4>;\n"
-		   "	ld.param.u64 %rd0, [place];\n"
-		   "	{ .param .b32 s; .param .b64 h;\n"
-		   "	st.param.b32 [s], 1;\n"
-		   "	call.uni (h), cudaCGGetIntrinsicHandle, (s);\n"
-		   "	ld.param.b64 %rd1, [h]; }\n"
-		   "	{ .param .b64 h; .param .b32 f; .param .b32 r;\n"
-		   "	st.param.b64 [h], %rd1; st.param.b32 [f], 0;\n"
-		   "	call.uni (r), cudaCGSynchronize, (h, f);\n"
-		   "	ld.param.b32 %r0, [r]; }\n"
-		   "	mad.wide.u32 %rd2, %r0, 4, %rd0;\n"
-		   "	red.global.add.u32 [%rd2], 1;\n"
-		   "	ret;\n"
-		   "}\n";
+static const char meet_ptx[] = PTX_HEADER
+	".extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+	".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f);\n"
+	".visible .entry meet(.param .u64 place)\n"
+	"{\n"
+	"	.reg .b32 %r<3>; .reg .b64 %rd<4>;\n"
+	"	ld.param.u64 %rd0, [place];\n"
+	"	{ .param .b32 s; .param .b64 h;\n"
+	"	st.param.b32 [s], 1;\n"
+	"	call.uni (h), cudaCGGetIntrinsicHandle, (s);\n"
+	"	ld.param.b64 %rd1, [h]; }\n"
+	"	{ .param .b64 h; .param .b32 f; .param .b32 r;\n"
+	"	st.param.b64 [h], %rd1; st.param.b32 [f], 0;\n"
+	"	call.uni (r), cudaCGSynchronize, (h, f);\n"
+	"	ld.param.b32 %r0, [r]; }\n"
+	"	mad.wide.u32 %rd2, %r0, 4, %rd0;\n"
+	"	red.global.add.u32 [%rd2], 1;\n"
+	"	ret;\n"
+	"}\n";
 
 /* Links the kernel with the library, as Numba does, and runs it as one grid and as blocks. */
 static void meet_with_library(const char *path)

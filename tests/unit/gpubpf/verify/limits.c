@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What verification may take: the work of comparing states. */
+#include <errno.h>
+
+#include "assemble.h"
+#include "gpubpf/verify/private.h"
+#include "tap.h"
+
+/* Verifies a program; its error. *ret_effort is what that took. */
+static int verify_within(const char *text, uint64_t max_work,
+			 struct gt_verify_effort *ret_effort, struct gt_diag *diag)
+{
+	const struct gt_bpf_object object = {0};
+	const struct gt_verify_options options = {
+		.input = GT_INPUT_MEMORY,
+		.memory_size = 64,
+		.max_work = max_work,
+		.effort = ret_effort,
+	};
+	struct gt_bpf_program program = {0};
+	struct gt_facts facts = {0};
+	int error;
+
+	CHECK_INT(gt_bpf_assemble(text, &program.insns, &program.count, diag), 0);
+	error = gt_verify(&object, &program, &options, &facts, NULL, diag);
+	gt_facts_clear(&facts);
+	gt_bpf_program_clear(&program);
+	return error;
+}
+
+/* Each iteration is compared with those before it, and differs from them in r1 and in a slot. */
+static const char loops[] = "mov r0, 0\n"
+			    "mov r1, 0\n"
+			    "stdw [r10-512], 0\n"
+			    "outer:\n"
+			    "mov r2, 0\n"
+			    "inner:\n"
+			    "add r0, 1\n"
+			    "stxdw [r10-504], r0\n"
+			    "add r2, 1\n"
+			    "jlt r2, 40, inner\n"
+			    "add r1, 1\n"
+			    "jlt r1, 40, outer\n"
+			    "exit\n";
+
+TEST("a program whose states take too much work to compare is too large, soon after the limit")
+{
+	/* An instruction compares at most the states that are kept at it, each with all frames. */
+	const uint64_t step = GT_MAX_LOOP_STATES * (1 + GT_BPF_STACK_SLOTS / 8);
+	struct gt_verify_effort whole, part;
+	struct gt_diag diag = {0};
+	uint64_t limit;
+
+	CHECK_INT(verify_within(loops, 0, &whole, &diag), 0);
+	CHECK_STR(diag.text, "");
+	CHECK(whole.work > 20 * step);
+	CHECK(whole.work < GT_MAX_WORK);
+	CHECK_INT(verify_within(loops, whole.work, &part, &diag), 0);
+	for (limit = step; limit < whole.work / 2; limit *= 2) {
+		diag = (struct gt_diag){0};
+		CHECK_INT(verify_within(loops, limit, &part, &diag), -E2BIG);
+		CHECK(!strncmp(diag.text, "BPF program is too large. Processed ", 36));
+		CHECK(part.work > limit && part.work <= limit + step);
+		CHECK(part.visited < whole.visited);
+	}
+}
+
+TEST_MAIN
