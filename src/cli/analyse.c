@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/flight.h"
+#include "analysis/timeline/breakdown.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/interval.h"
@@ -270,6 +271,9 @@ static void choose_report(const struct gt_analysis_command *row, struct analysis
 	analyse->how.max_copies = given->max_copies;
 	analyse->how.gap = given->gap;
 	analyse->how.calls = given->calls.words.count ? &given->calls : NULL;
+	analyse->how.events = (given->faults ? GT_EXPLAIN_FAULTS : 0) |
+			      (given->jobs ? GT_EXPLAIN_JOBS : 0) |
+			      (given->xids ? GT_EXPLAIN_XIDS : 0);
 	analyse->how.chains = given->chains;
 	analyse->how.captured = given->target.trace.from;
 	analyse->how.verbose = given->target.trace.verbose;

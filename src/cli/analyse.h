@@ -12,6 +12,7 @@ struct gt_analyse_options {
 	uint64_t error_exitcode; /* 0: not given */
 	uint64_t gap;            /* of `why`; 0: not given */
 	struct gt_strings calls; /* of `why` */
+	bool faults, jobs, xids; /* of `why` */
 	const char *html;        /* of `report`; NULL: not given */
 	bool idle;
 	bool chains; /* of stat */

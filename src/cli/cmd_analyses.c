@@ -83,6 +83,12 @@ static const struct gt_option why_options[] = {
 	{0, "call", "FUNCTION,…",
 	 "explain the longest calls of these functions: names, or globs as 'cuMem*'",
 	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, calls), NULL},
+	{0, "faults", NULL, "explain the longest page faults (source fault)", GT_OPTION_FLAG,
+	 offsetof(struct gt_analyse_options, faults), NULL},
+	{0, "jobs", NULL, "explain the longest jobs of the DRM scheduler (sources drm, fence)",
+	 GT_OPTION_FLAG, offsetof(struct gt_analyse_options, jobs), NULL},
+	{0, "xids", NULL, "explain the errors that NVIDIA's driver reported (source nvidia)",
+	 GT_OPTION_FLAG, offsetof(struct gt_analyse_options, xids), NULL},
 };
 
 static const char *const report_examples[] = {
@@ -98,6 +104,7 @@ static const char *const why_examples[] = {
 	"gputap why --gap 1 run.gtap              # only the longest",
 	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
 	"gputap why --call cudaMalloc run.gtap    # the longest calls of cudaMalloc",
+	"gputap why --jobs --xids run.gtap        # the longest jobs, and errors of the GPU",
 	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
 	"sudo gputap why -e all -- ./train         # … and ioctls, jobs, page faults, I/O, Xids",
 	NULL,
@@ -299,7 +306,8 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 				.usage = "[options] [N] [FILE | -- CMD ARGS]",
 				.run = gt_analyse_run,
 				.name = "why",
-				.summary = "Explain idle times of GPUs, an operation or slow calls",
+				.summary =
+					"Explain idle times of GPUs, operations, calls and events",
 				.description =
 					"Walks back from the operations that ended the longest "
 					"idle times of the GPU, or from operation N (as 'gputap "
@@ -313,7 +321,8 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"a call that took long: its longest system call, its job "
 					"of the DRM scheduler with the fence that it waited for "
 					"(drm, fence), page faults (fault), block I/O (block), "
-					"and of a call that failed the Xid before it (nvidia).",
+					"and of a call that failed the Xid before it (nvidia). "
+					"--faults, --jobs and --xids begin at these events.",
 				.examples = why_examples,
 				OPTIONS(why_options),
 			},

@@ -177,7 +177,7 @@ static void put_step(struct gt_strbuf *text, const char *step, uint64_t time, ui
 	gt_format_duration(text, time > queued ? time - queued : 0);
 }
 
-static void put_job(struct gt_strbuf *text, const struct gt_job_chain *job)
+void gt_put_job(struct gt_strbuf *text, const struct gt_job_chain *job)
 {
 	const struct gt_job_chain_dependency *dependency = &job->dependency;
 	char ring[GT_DRM_NAME_SIZE + 1] = "";
@@ -219,13 +219,15 @@ static void put_requests(struct gt_strbuf *text, size_t indent,
 {
 	if (inside->faults) {
 		begin_evidence(text, indent);
-		gt_strbuf_printf(text, "%" PRIu64 " page faults of ", inside->faults);
+		gt_strbuf_printf(text, "%" PRIu64 " page fault%s of ", inside->faults,
+				 gt_report_plural(inside->faults));
 		gt_format_duration(text, inside->fault_ns);
 		gt_strbuf_putc(text, '\n');
 	}
 	if (inside->io) {
 		begin_evidence(text, indent);
-		gt_strbuf_printf(text, "%" PRIu64 " requests of block I/O, ", inside->io);
+		gt_strbuf_printf(text, "%" PRIu64 " request%s of block I/O, ", inside->io,
+				 gt_report_plural(inside->io));
 		gt_format_bytes(text, inside->io_bytes);
 		gt_strbuf_puts(text, ", of ");
 		gt_format_duration(text, inside->io_ns);
@@ -233,11 +235,8 @@ static void put_requests(struct gt_strbuf *text, size_t indent,
 	}
 }
 
-/* What is known of a call's inside, a line each. */
-static void put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_cause *cause)
+void gt_put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_call_evidence *inside)
 {
-	const struct gt_call_evidence *inside = &cause->inside;
-
 	if (inside->syscall) {
 		begin_evidence(text, indent);
 		gt_strbuf_printf(text, "%s took ", inside->syscall);
@@ -246,7 +245,7 @@ static void put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_
 	}
 	if (inside->jobs) {
 		begin_evidence(text, indent);
-		put_job(text, &inside->job);
+		gt_put_job(text, &inside->job);
 		if (inside->jobs > 1)
 			gt_strbuf_printf(text, " (the longest of %" PRIu64 " jobs)", inside->jobs);
 		gt_strbuf_putc(text, '\n');
@@ -280,7 +279,7 @@ void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *ro
 		gt_strbuf_puts(text, "  ");
 		put_cause(text, cause);
 		gt_strbuf_putc(text, '\n');
-		put_evidence(text, 6, cause);
+		gt_put_evidence(text, 6, &cause->inside);
 	}
 	if (gap->omitted)
 		gt_strbuf_printf(text, "  … and %" PRIu64 " before\n", gap->omitted);
@@ -301,12 +300,12 @@ void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
 }
 
 /* Times are ns after the submission; null: not seen. */
-static void json_job(struct gt_json *json, const struct gt_job_chain *job)
+void gt_json_waiting_job(struct gt_json *json, const char *key, const struct gt_job_chain *job)
 {
 	const struct gt_job_chain_dependency *dependency = &job->dependency;
 	const uint64_t queued = job->queued;
 
-	gt_json_object_begin(json, "job");
+	gt_json_object_begin(json, key);
 	gt_json_u64(json, "context", job->context);
 	gt_json_u64(json, "seqno", job->seqno);
 	gt_report_json_known(json, "run", job->run, job->run - queued);
@@ -321,10 +320,8 @@ static void json_job(struct gt_json *json, const struct gt_job_chain *job)
 	gt_json_object_end(json);
 }
 
-static void json_evidence(struct gt_json *json, const struct gt_cause *cause)
+static void json_evidence(struct gt_json *json, const struct gt_call_evidence *inside)
 {
-	const struct gt_call_evidence *inside = &cause->inside;
-
 	gt_json_object_begin(json, "inside");
 	if (inside->syscall)
 		gt_json_string(json, "syscall", inside->syscall);
@@ -333,7 +330,7 @@ static void json_evidence(struct gt_json *json, const struct gt_cause *cause)
 	gt_json_u64(json, "syscall_time", inside->syscall_ns);
 	gt_json_u64(json, "jobs", inside->jobs);
 	if (inside->jobs)
-		json_job(json, &inside->job);
+		gt_json_waiting_job(json, "job", &inside->job);
 	else
 		gt_json_null(json, "job");
 	gt_json_u64(json, "page_faults", inside->faults);
@@ -372,7 +369,7 @@ static void json_cause(struct gt_json *json, const char *key,
 	gt_report_json_known(json, "queued", cause->queued.depth, cause->queued.depth);
 	gt_json_bool(json, "full_queue", cause->queued.is_full);
 	gt_report_json_known(json, "usual", cause->queued.usual, cause->queued.usual);
-	json_evidence(json, cause);
+	json_evidence(json, &cause->inside);
 	gt_json_string(json, "text", gt_strbuf_string(&text));
 	gt_json_object_end(json);
 }
@@ -393,6 +390,10 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 	gt_json_string(json, "name", gt_strbuf_string(&text));
 	if (gap->call)
 		gt_json_bool(json, "failed", gap->failed);
+	if (gap->address) {
+		gt_json_hex(json, "address", gap->address);
+		json_evidence(json, &gap->inside);
+	}
 	gt_json_u64(json, "tid", gt_id_number(gap->thread));
 	gt_json_object_begin(json, "spent");
 	for (unsigned i = 0; i < GT_SPENDINGS; i++)

@@ -27,6 +27,7 @@ struct gt_report_options {
 	uint64_t operation;             /* of `why`: its number; 0: the longest idle gaps */
 	uint64_t gap;                   /* of `why`: the n-th longest alone; 0: all */
 	const struct gt_strings *calls; /* of `why`: functions, as globs; NULL: no calls */
+	unsigned events;                /* of `why`: enum gt_explained_events */
 };
 
 struct gt_report {

@@ -13,7 +13,8 @@ struct why_state {
 	const struct gt_process_breakdown *const *rows;
 	size_t count;
 	const struct gt_idle_gap *explained; /* the operation; NULL: it was not found */
-	uint64_t gaps, calls;                /* the most gaps of a process; calls of all */
+	uint64_t gaps;                       /* the most of a process */
+	uint64_t calls, faults, jobs, xids;  /* of all processes */
 };
 
 static void why_close(void *opaque)
@@ -38,6 +39,7 @@ static int why_open(const struct gt_report_options *options, void **ret_state)
 	}
 	gt_breakdown_explain(state->breakdown, options->operation);
 	gt_breakdown_explain_calls(state->breakdown, options->calls);
+	gt_breakdown_explain_events(state->breakdown, options->events);
 	*ret_state = state;
 	return 0;
 }
@@ -55,11 +57,14 @@ static int find_answers(struct why_state *state, const struct gt_names *names, b
 	int error = gt_breakdown_rows(state->breakdown, names, final, &state->rows, &state->count);
 
 	state->explained = gt_breakdown_explained(state->breakdown);
-	state->gaps = state->calls = 0;
+	state->gaps = state->calls = state->faults = state->jobs = state->xids = 0;
 	for (size_t i = 0; i < state->count && !error; i++) {
 		if (state->rows[i]->gaps.count > state->gaps)
 			state->gaps = state->rows[i]->gaps.count;
 		state->calls += state->rows[i]->calls.count;
+		state->faults += state->rows[i]->explained_faults;
+		state->jobs += state->rows[i]->explained_jobs;
+		state->xids += state->rows[i]->explained_xids;
 	}
 	return error;
 }
@@ -134,6 +139,7 @@ static int why_put_text(void *opaque, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	struct why_state *state = opaque;
+	bool explains_gaps = !options->calls && !options->events;
 	int error = find_answers(state, names, options->final);
 
 	if (error)
@@ -146,10 +152,11 @@ static int why_put_text(void *opaque, const struct gt_report_options *options,
 	for (size_t i = 0; i < state->count; i++) {
 		if (options->calls)
 			put_process_calls(text, names, state->rows[i]);
-		else if (state->rows[i]->operations)
+		gt_put_explained_events(text, names, state->rows[i]);
+		if (explains_gaps && state->rows[i]->operations)
 			put_process_gaps(text, options, names, state->rows[i]);
 	}
-	if (!options->calls && (!state->count || !state->rows[0]->operations))
+	if (explains_gaps && (!state->count || !state->rows[0]->operations))
 		gt_strbuf_puts(text, "No operation of a GPU was seen.\n");
 	return 0;
 }
@@ -171,6 +178,7 @@ static void json_process(struct gt_json *json, const struct gt_report_options *o
 	for (size_t i = 0; i < row->calls.count; i++)
 		gt_json_idle_gap(json, NULL, names, row, &row->calls.items[i]);
 	gt_json_array_end(json);
+	gt_json_explained_events(json, names, row);
 	gt_json_object_end(json);
 }
 
@@ -194,6 +202,27 @@ static int why_put_json(void *opaque, const struct gt_report_options *options,
 	return 0;
 }
 
+static int check_events(const struct why_state *state, const struct gt_report_options *options,
+			struct gt_diag *diag)
+{
+	const struct {
+		unsigned event;
+		uint64_t count;
+		const char *what, *source;
+	} events[] = {
+		{GT_EXPLAIN_FAULTS, state->faults, "page fault with a known duration", "fault"},
+		{GT_EXPLAIN_JOBS, state->jobs, "job of the DRM scheduler", "drm"},
+		{GT_EXPLAIN_XIDS, state->xids, "Xid", "nvidia"},
+	};
+
+	for (size_t i = 0; i < gt_countof(events); i++)
+		if ((options->events & events[i].event) && !events[i].count)
+			return gt_diag(diag, -ENOENT, "why", NULL,
+				       "no %s was seen: this needs the source %s (-e)",
+				       events[i].what, events[i].source);
+	return 0;
+}
+
 static int why_check(void *opaque, const struct gt_report_options *options, struct gt_diag *diag)
 {
 	const struct why_state *state = opaque;
@@ -212,7 +241,7 @@ static int why_check(void *opaque, const struct gt_report_options *options, stru
 		return gt_diag(diag, -ENOENT, "why", NULL,
 			       "no call of the functions of --call was seen: 'gputap stat' lists "
 			       "those that were called");
-	return 0;
+	return check_events(state, options, diag);
 }
 
 const struct gt_report gt_report_why = {

@@ -219,6 +219,24 @@ kinds_from_log() {
 		([.calls[].duration] | . == (sort | reverse))'
 }
 
+@test "why explains the Xids of a capture, and says which source other events need" {
+	"$build/tests/programs/synthetic" run.gtap 2
+	gputap why --xids run.gtap
+	expect_status 0
+	expect_output_line '^4711 train: 1 Xid$'
+	expect_output_line '^Xid 1 at T\+.*: 13 \(.*\): 0000:01:00 13, Graphics exception$'
+	expect_output_line '^  cudaFree of thread 4712 began 800 ns before and returned 100 ns before$'
+	expect_no_output_line '^gap '
+	gputap why --xids --json run.gtap
+	expect_json '.[0].processes[0] | .explained_xids == 1 and .xids[0].xid == 13 and .jobs == []'
+	gputap why --faults run.gtap
+	expect_status 1
+	expect_error_line '^gputap: no page fault with a known duration was seen: this needs the source fault \(-e\)$'
+	gputap why --jobs run.gtap
+	expect_status 1
+	expect_error_line '^gputap: no job of the DRM scheduler was seen: this needs the source drm \(-e\)$'
+}
+
 @test "why fails where the operation, the gap or the call does not exist" {
 	record "$examples/streams" sync
 	for json in "" --json; do

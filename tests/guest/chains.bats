@@ -110,4 +110,7 @@ true' ] || fail "$output"
 	"$build/gputap" why 3 run.gtap >why.txt
 	grep -qE '^      ioctl .* took ' why.txt
 	grep -qE '^      job [0-9]+:[0-9]+ of ring render: queued, ran after .*, its fence signaled after ' why.txt
+	"$build/gputap" why --jobs run.gtap >jobs.txt
+	grep -qE '^job 2 at T\+.*: job [0-9]+:[0-9]+ of ring render: queued, ran after ' jobs.txt
+	grep -qE '^  submitted by thread [0-9]+ in cudaLaunchKernel, by ioctl ' jobs.txt
 }

@@ -115,13 +115,22 @@ static int take_gpu(void *opaque, const struct gt_names *names,
 	return gt_path_take_gpu(&process->path, interval);
 }
 
+/* Whether processes without any call or interval are kept, too, for one of their events. */
+static bool is_asked_for(const struct gt_breakdown *breakdown, enum gt_explained_events events)
+{
+	return breakdown->asked.events & events;
+}
+
 static int take_chain(void *opaque, const struct gt_job_chain *chain)
 {
 	struct gt_breakdown *breakdown = opaque;
-	struct breakdown_process *process = gt_hash_get_u64(breakdown->processes, chain->process);
+	struct breakdown_process *process =
+		is_asked_for(breakdown, GT_EXPLAIN_JOBS)
+			? process_of(breakdown, chain->process, gt_job_chain_start(chain))
+			: gt_hash_get_u64(breakdown->processes, chain->process);
 
 	if (!process)
-		return 0;
+		return is_asked_for(breakdown, GT_EXPLAIN_JOBS) ? -ENOMEM : 0;
 	breakdown->collected++;
 	return gt_path_take_job(&process->path, chain);
 }
@@ -133,6 +142,10 @@ static int take_xid(struct gt_breakdown *breakdown, const struct gt_event *event
 	void *value;
 	int error = 0;
 
+	if (is_asked_for(breakdown, GT_EXPLAIN_XIDS) &&
+	    (event->process || !gt_hash_count(breakdown->processes)) &&
+	    !process_of(breakdown, event->process, event->time))
+		return -ENOMEM;
 	while (!error && gt_hash_next(breakdown->processes, &cursor, NULL, NULL, &value)) {
 		struct breakdown_process *process = value;
 
@@ -195,6 +208,11 @@ void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number)
 void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs)
 {
 	breakdown->asked.calls = globs;
+}
+
+void gt_breakdown_explain_events(struct gt_breakdown *breakdown, unsigned events)
+{
+	breakdown->asked.events = events;
 }
 
 const struct gt_idle_gap *gt_breakdown_explained(const struct gt_breakdown *breakdown)
@@ -366,6 +384,12 @@ static int count_all(struct gt_breakdown *breakdown, struct breakdown_process *p
 	if (!error)
 		error = gt_explain_calls(&breakdown->asked, &process->row, &process->path,
 					 process->begun, until);
+	if (!error)
+		error = gt_explain_faults(&breakdown->asked, &process->row, &process->path,
+					  settled);
+	if (!error)
+		error = gt_explain_xids(&breakdown->asked, &process->row, &process->path,
+					process->begun, settled);
 	return error ? error
 		     : gt_usage_add_waits(&process->row, &process->path, process->begun, until);
 }
@@ -404,11 +428,44 @@ static int attribute_process(struct gt_breakdown *breakdown, struct breakdown_pr
 	return 0;
 }
 
-static int attribute_all(struct gt_breakdown *breakdown, uint64_t settled)
+static const struct gt_job_chain *find_job(void *opaque, uint64_t context, uint64_t seqno)
+{
+	const struct gt_breakdown *breakdown = opaque;
+	size_t cursor = 0;
+	void *value;
+
+	while (gt_hash_next(breakdown->processes, &cursor, NULL, NULL, &value)) {
+		const struct breakdown_process *process = value;
+
+		gt_vec_each (thread, &process->path.threads)
+			gt_vec_each (job, &(*thread)->jobs)
+				if (job->chain.context == context && job->chain.seqno == seqno)
+					return &job->chain;
+	}
+	return NULL;
+}
+
+/* Jobs wait for those of other processes: all of them are still there. */
+static int explain_all_jobs(struct gt_breakdown *breakdown, uint64_t settled)
 {
 	size_t cursor = 0;
 	void *value;
 	int error = 0;
+
+	while (!error && gt_hash_next(breakdown->processes, &cursor, NULL, NULL, &value)) {
+		struct breakdown_process *process = value;
+
+		error = gt_explain_jobs(&breakdown->asked, &process->row, &process->path, settled,
+					find_job, breakdown);
+	}
+	return error;
+}
+
+static int attribute_all(struct gt_breakdown *breakdown, uint64_t settled)
+{
+	size_t cursor = 0;
+	void *value;
+	int error = explain_all_jobs(breakdown, settled);
 
 	breakdown->collected = 0;
 	while (!error && gt_hash_next(breakdown->processes, &cursor, NULL, NULL, &value)) {
@@ -454,7 +511,9 @@ static int compare_rows(const void *left, const void *right)
 
 	if (!a->operations != !b->operations)
 		return !a->operations - !b->operations;
-	return (a->wall < b->wall) - (a->wall > b->wall);
+	if (a->wall != b->wall)
+		return (a->wall < b->wall) - (a->wall > b->wall);
+	return (a->process > b->process) - (a->process < b->process);
 }
 int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *names, bool final,
 		      const struct gt_process_breakdown *const **ret_rows, size_t *ret_count)
@@ -473,7 +532,8 @@ int gt_breakdown_rows(struct gt_breakdown *breakdown, const struct gt_names *nam
 		struct gt_process_breakdown *row = &((struct breakdown_process *)value)->row;
 
 		if (!row->operations && !row->launches && !row->waits &&
-		    !row->spent[GT_SPENT_API] && !row->spent[GT_SPENT_COPY])
+		    !row->spent[GT_SPENT_API] && !row->spent[GT_SPENT_COPY] &&
+		    !row->explained_faults && !row->explained_jobs && !row->explained_xids)
 			continue;
 		gt_usage_sort(row);
 		error = gt_vec_push(&breakdown->rows, row);

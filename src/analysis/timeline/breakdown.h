@@ -41,9 +41,12 @@ struct gt_cause {
 struct gt_idle_gap {
 	uint32_t process;
 	uint64_t start, end;
-	const char *call; /* that took so long; NULL: it is no call */
-	bool failed;      /* the call */
-	uint64_t next;    /* number of the operation that ended it; 0: of a call */
+	const char *call; /* that took so long, or "page fault"; NULL: it is neither */
+	uint64_t address; /* of a page fault */
+	/* Of a page fault: what was seen in it. */
+	struct gt_call_evidence inside;
+	bool failed;   /* the call */
+	uint64_t next; /* number of the operation that ended it; 0: of a call */
 	enum gt_gpu_operation operation;
 	const char *kernel;           /* of that operation; NULL: none or not known */
 	uint32_t thread;              /* that submitted it, or called */
@@ -68,6 +71,37 @@ struct gt_idle_gaps {
 };
 
 #define GT_MAX_CAUSES 32
+
+#define GT_MAX_WAITED_JOBS 8
+
+/* A job of the DRM scheduler, and the jobs that it waited for. */
+struct gt_explained_job {
+	struct gt_job_chain chain;
+	/* The job of the fence that it waited for longest, the job that this one waited for … */
+	struct gt_job_chain waited[GT_MAX_WAITED_JOBS];
+	size_t waited_count;
+	bool is_followed; /* these are found */
+};
+
+/* An error that the driver of a GPU reported, with what the process did before and after. */
+struct gt_explained_xid {
+	uint64_t time;
+	uint32_t code;
+	char text[GT_XID_TEXT_SIZE];
+	/* Operations that were submitted and had not ended; the last one of them. */
+	uint64_t running, number, submitted; /* number 0: none */
+	enum gt_gpu_operation operation;
+	const char *kernel; /* NULL: none, or not known */
+	/* The last call that began before it; NULL: none. Its end may be after it. */
+	const char *call;
+	uint32_t thread;
+	uint64_t call_start, call_end;
+	/* Calls that failed after it, the first of them. */
+	uint64_t failed;
+	const char *first_failed;
+	uint32_t failed_thread;
+	uint64_t failed_end;
+};
 
 /* How long a resource was busy; operations that overlap are counted once. */
 struct gt_busy {
@@ -120,7 +154,13 @@ struct gt_process_breakdown {
 	struct gt_idle_gaps gaps;                 /* of the GPUs */
 	struct gt_idle_gaps calls;                /* those that are explained … */
 	uint64_t explained_calls;                 /* … and how many there were */
-	GT_VEC(struct gt_kernel_times) kernels;   /* most time first */
+	struct gt_idle_gaps faults;               /* the longest ones, if asked for */
+	uint64_t explained_faults;                /* all of them */
+	GT_VEC(struct gt_explained_job) jobs;     /* the longest ones, likewise */
+	uint64_t explained_jobs;
+	GT_VEC(struct gt_explained_xid) xids; /* the first ones, likewise */
+	uint64_t explained_xids;
+	GT_VEC(struct gt_kernel_times) kernels; /* most time first */
 	GT_VEC(struct gt_copy_times) copies;
 	GT_VEC(struct gt_wait_times) waits_by_function;
 };
@@ -136,6 +176,14 @@ GT_DEFINE_AUTO(breakdown, struct gt_breakdown, gt_breakdown_free)
 void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number);
 /* The functions whose longest calls are kept with their causes: globs, which must live on. */
 void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs);
+
+/* What else is kept with its causes: flags. */
+enum gt_explained_events {
+	GT_EXPLAIN_FAULTS = 1,
+	GT_EXPLAIN_JOBS = 2,
+	GT_EXPLAIN_XIDS = 4,
+};
+void gt_breakdown_explain_events(struct gt_breakdown *breakdown, unsigned events);
 
 /* 0 or -ENOMEM. */
 int gt_breakdown_take(struct gt_breakdown *breakdown, const struct gt_names *names,

@@ -94,8 +94,202 @@ int gt_explain_calls(const struct gt_explained *explained, struct gt_process_bre
 	return error;
 }
 
+/* ---- page faults ------------------------------------------------------------------------ */
+
+static int keep_fault(const struct gt_explained *explained, struct gt_process_breakdown *row,
+		      const struct gt_path *path, const struct gt_path_thread *thread,
+		      const struct gt_path_request *fault)
+{
+	const struct gt_path_call as_call = {
+		.start = fault->start, .end = fault->end, .name = "page fault"};
+	size_t rank = rank_of(&row->faults, fault->end - fault->start);
+	struct gt_idle_gap gap;
+	int error;
+
+	row->explained_faults++;
+	if (rank >= explained->top)
+		return 0;
+	error = gt_causes_find_of_call(path, thread, &as_call, &gap);
+	if (error)
+		return error;
+	gap.process = row->process;
+	gap.address = fault->address;
+	gt_path_find_evidence(path, thread->thread, &as_call, &gap.inside);
+	/* One of them is the fault itself. */
+	gap.inside.faults = 0;
+	return insert_gap(&row->faults, rank, &gap, explained->top);
+}
+
+int gt_explain_faults(const struct gt_explained *explained, struct gt_process_breakdown *row,
+		      const struct gt_path *path, uint64_t until)
+{
+	int error = 0;
+
+	if (!(explained->events & GT_EXPLAIN_FAULTS))
+		return 0;
+	gt_vec_each (thread, &path->threads)
+		gt_vec_each (fault, &(*thread)->faults) {
+			if (error || fault->explained || fault->end > until)
+				continue;
+			fault->explained = true;
+			error = keep_fault(explained, row, path, *thread, fault);
+		}
+	return error;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------- */
+
+static uint64_t length_of(const struct gt_job_chain *chain)
+{
+	return gt_job_chain_end(chain) - gt_job_chain_start(chain);
+}
+
+/* Follow the fences that jobs waited for. A chain of fences may be malformed, and so a loop. */
+static void follow_fences(struct gt_explained_job *job, gt_explain_find_job *find_job,
+			  void *context)
+{
+	const struct gt_job_chain *last = &job->chain;
+
+	while (job->waited_count < GT_MAX_WAITED_JOBS && last->dependency.blocked) {
+		const struct gt_job_chain *next =
+			find_job(context, last->dependency.context, last->dependency.seqno);
+
+		if (!next)
+			break;
+		job->waited[job->waited_count] = *next;
+		last = &job->waited[job->waited_count++];
+	}
+}
+
+static int keep_job(const struct gt_explained *explained, struct gt_process_breakdown *row,
+		    const struct gt_job_chain *chain)
+{
+	struct gt_explained_job job = {.chain = *chain};
+	size_t rank = row->jobs.count;
+
+	row->explained_jobs++;
+	while (rank && length_of(&row->jobs.items[rank - 1].chain) < length_of(chain))
+		rank--;
+	if (rank >= explained->top)
+		return 0;
+	if (row->jobs.count == explained->top)
+		row->jobs.count--;
+	if (gt_vec_push(&row->jobs, job))
+		return -ENOMEM;
+	memmove(&row->jobs.items[rank + 1], &row->jobs.items[rank],
+		(row->jobs.count - 1 - rank) * sizeof(job));
+	row->jobs.items[rank] = job;
+	return 0;
+}
+
+int gt_explain_jobs(const struct gt_explained *explained, struct gt_process_breakdown *row,
+		    const struct gt_path *path, uint64_t until, gt_explain_find_job *find_job,
+		    void *context)
+{
+	int error = 0;
+
+	if (!(explained->events & GT_EXPLAIN_JOBS))
+		return 0;
+	gt_vec_each (thread, &path->threads)
+		gt_vec_each (job, &(*thread)->jobs) {
+			if (error || job->explained || job->end > until)
+				continue;
+			job->explained = true;
+			error = keep_job(explained, row, &job->chain);
+		}
+	/* Now that it is known which ones are kept. */
+	gt_vec_each (job, &row->jobs) {
+		if (!job->is_followed)
+			follow_fences(job, find_job, context);
+		job->is_followed = true;
+	}
+	return error;
+}
+
+/* ---- Xids ------------------------------------------------------------------------------- */
+
+static void find_running(const struct gt_path *path, struct gt_explained_xid *xid)
+{
+	gt_vec_each (operation, &path->operations) {
+		if (operation->submitted > xid->time || operation->end <= xid->time)
+			continue;
+		xid->running++;
+		if (operation->submitted < xid->submitted)
+			continue;
+		xid->number = operation->number;
+		xid->submitted = operation->submitted;
+		xid->operation = (enum gt_gpu_operation)operation->operation;
+		xid->kernel = operation->kernel;
+	}
+}
+
+static void find_last_call(const struct gt_path *path, struct gt_explained_xid *xid)
+{
+	gt_vec_each (thread, &path->threads)
+		gt_vec_each (call, &(*thread)->calls) {
+			if (call->start > xid->time || (xid->call && call->start < xid->call_start))
+				continue;
+			xid->call = call->name;
+			xid->thread = (*thread)->thread;
+			xid->call_start = call->start;
+			xid->call_end = call->end;
+		}
+}
+
+/* In a part of the session that had not been examined. */
+static void count_failed(const struct gt_path *path, uint64_t begun, uint64_t until,
+			 struct gt_explained_xid *xid)
+{
+	gt_vec_each (thread, &path->threads)
+		gt_vec_each (call, &(*thread)->calls) {
+			if (!call->failed || call->end <= begun || call->end > until ||
+			    call->end < xid->time)
+				continue;
+			xid->failed++;
+			if (xid->first_failed && call->end >= xid->failed_end)
+				continue;
+			xid->first_failed = call->name;
+			xid->failed_thread = (*thread)->thread;
+			xid->failed_end = call->end;
+		}
+}
+
+static int keep_xid(struct gt_process_breakdown *row, const struct gt_path *path,
+		    const struct gt_path_xid *seen)
+{
+	struct gt_explained_xid xid = {.time = seen->end, .code = seen->code};
+
+	memcpy(xid.text, seen->text, sizeof(xid.text));
+	find_running(path, &xid);
+	find_last_call(path, &xid);
+	return gt_vec_push(&row->xids, xid);
+}
+
+int gt_explain_xids(const struct gt_explained *explained, struct gt_process_breakdown *row,
+		    const struct gt_path *path, uint64_t begun, uint64_t until)
+{
+	int error = 0;
+
+	if (!(explained->events & GT_EXPLAIN_XIDS))
+		return 0;
+	gt_vec_each (xid, &path->xids) {
+		if (error || xid->explained || xid->end > until)
+			continue;
+		xid->explained = true;
+		row->explained_xids++;
+		if (row->xids.count < explained->top)
+			error = keep_xid(row, path, xid);
+	}
+	gt_vec_each (xid, &row->xids)
+		count_failed(path, begun, until, xid);
+	return error;
+}
+
 void gt_explained_free(struct gt_process_breakdown *row)
 {
 	free_gaps(&row->gaps);
 	free_gaps(&row->calls);
+	free_gaps(&row->faults);
+	gt_vec_free(&row->jobs);
+	gt_vec_free(&row->xids);
 }

@@ -130,9 +130,29 @@ int gt_path_take_host(struct gt_path *path, const struct gt_host_interval *inter
 	if (interval->activity == GT_HOST_OFF_CPU)
 		return gt_vec_push(&thread->pauses, pause_of(interval));
 	if (interval->activity == GT_HOST_FAULT)
-		return gt_vec_push(&thread->faults,
-				   (struct gt_path_request){interval->start, interval->end, 0});
+		return gt_vec_push(
+			&thread->faults,
+			(struct gt_path_request){
+				.start = interval->start,
+				.end = interval->end,
+				.address = ((const struct gt_event_page_fault *)interval->event)
+						   ->address,
+			});
 	return 0;
+}
+
+static int take_xid(struct gt_path *path, const struct gt_event *event)
+{
+	struct gt_path_xid xid = {
+		.end = event->time,
+		.code = ((const struct gt_event_nvidia_xid *)event)->code,
+	};
+	size_t length;
+	const char *text = gt_event_text(event, &length);
+
+	memcpy(xid.text, text, length < sizeof(xid.text) ? length : sizeof(xid.text) - 1);
+	path->count++;
+	return gt_vec_push(&path->xids, xid);
 }
 
 int gt_path_take_event(struct gt_path *path, const struct gt_event *event)
@@ -140,22 +160,19 @@ int gt_path_take_event(struct gt_path *path, const struct gt_event *event)
 	const struct gt_event_block_io *io = (const void *)event;
 	struct gt_path_thread *thread;
 
-	if (event->kind == GT_EVENT_nvidia_xid) {
-		path->count++;
-		return gt_vec_push(
-			&path->xids,
-			(struct gt_path_xid){event->time,
-					     ((const struct gt_event_nvidia_xid *)event)->code});
-	}
+	if (event->kind == GT_EVENT_nvidia_xid)
+		return take_xid(path, event);
 	if (event->kind != GT_EVENT_block_io)
 		return 0;
 	thread = thread_of(path, event->thread);
 	if (!thread)
 		return -ENOMEM;
 	path->count++;
-	return gt_vec_push(&thread->io,
-			   (struct gt_path_request){event->time - io->duration - io->queued,
-						    event->time, io->bytes});
+	return gt_vec_push(&thread->io, (struct gt_path_request){
+						.start = event->time - io->duration - io->queued,
+						.end = event->time,
+						.bytes = io->bytes,
+					});
 }
 
 int gt_path_take_job(struct gt_path *path, const struct gt_job_chain *chain)
@@ -165,7 +182,8 @@ int gt_path_take_job(struct gt_path *path, const struct gt_job_chain *chain)
 	if (!thread)
 		return -ENOMEM;
 	path->count++;
-	return gt_vec_push(&thread->jobs, (struct gt_path_job){*chain, gt_job_chain_end(chain)});
+	return gt_vec_push(&thread->jobs,
+			   (struct gt_path_job){.chain = *chain, .end = gt_job_chain_end(chain)});
 }
 
 int gt_path_take_gpu(struct gt_path *path, const struct gt_gpu_interval *interval)

@@ -58,18 +58,26 @@ struct gt_path_pause {
 
 /* What happened in the kernel for a thread: a page fault or a request of block I/O. */
 struct gt_path_request {
-	uint64_t start, end, bytes;
+	uint64_t start, end;
+	uint64_t bytes;   /* of block I/O */
+	uint64_t address; /* of a page fault */
+	bool explained;   /* the user's */
 };
 
 /* A job of the DRM scheduler; what it depended on and when it was done. */
 struct gt_path_job {
 	struct gt_job_chain chain;
-	uint64_t end; /* of the chain */
+	uint64_t end;   /* of the chain */
+	bool explained; /* the user's */
 };
+
+#define GT_XID_TEXT_SIZE 96
 
 struct gt_path_xid {
 	uint64_t end; /* its time */
 	uint32_t code;
+	bool explained;              /* the user's */
+	char text[GT_XID_TEXT_SIZE]; /* as the driver's; it may be truncated */
 };
 
 struct gt_path_operation {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a process used: how long each resource was busy, the longest operations, kernels, copies, waits. */
+/* What a process used: how long resources were busy, the longest operations, kernels, copies,
+ * waits. */
 #pragma once
 
 #include "analysis/timeline/breakdown.h"
