@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Counts, for each thread of a grid, how often it ran a kernel and went round its loops: all of
- * them (count_loop), or those of one line (count_line).
+ * them (count_loop), or those of one line (count_line); then also how often it started the line.
  */
 #include <gputap/bpf.h>
 
@@ -34,17 +34,33 @@ int count_loop(struct gputap_context *ctx)
 	return 0;
 }
 
-SEC("gpu/loop")
-int count_line(struct gputap_context *ctx)
+static __attribute__((always_inline)) int is_on_line(const struct gputap_context *ctx)
 {
 	unsigned int key = 0, here = bpf_source_line();
 	unsigned int *wanted = bpf_map_lookup_elem(&line, &key);
+
+	return wanted && *wanted == (here ? here : ctx->line);
+}
+
+SEC("gpu/loop")
+int count_line(struct gputap_context *ctx)
+{
+	unsigned int key = 0;
 	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
 
-	if (!here)
-		here = ctx->line;
-	if (thread && wanted && *wanted == here)
+	if (thread && is_on_line(ctx))
 		thread->loops++;
+	return 0;
+}
+
+SEC("gpu/line")
+int count_start(struct gputap_context *ctx)
+{
+	unsigned int key = 0;
+	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
+
+	if (thread && is_on_line(ctx))
+		thread->starts++;
 	return 0;
 }
 

@@ -44,6 +44,7 @@
  *	branch       before a conditional branch                  struct gputap_branch
  *	loop         at the back edge of a loop                   struct gputap_context
  *	loop_end     where a thread leaves a loop                 struct gputap_context
+ *	line         where a source line starts                   struct gputap_context
  *	call         at a call of a device function               struct gputap_context
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
@@ -69,6 +70,10 @@
  * there; a function with an indirect branch has none. A thread that leaves several loops at once
  * runs the program for each, the inner ones first; one that ends in a loop with an exit of a device
  * function runs none.
+ *
+ * line is for code with line information (-lineinfo): before the first instruction of a line in the
+ * text of the PTX, as with a breakpoint; inlined copies of a line are lines of their own. Copies of
+ * an unrolled loop and other instructions of the line are not counted. bpf_source_line has the line.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
@@ -128,7 +133,7 @@ enum {
 	/* The line in the module's PTX text. */                                                   \
 	gputap_u32 line
 
-/* entry, exit, finish, block_begin, block_end, loop, loop_end, call, return */
+/* entry, exit, finish, block_begin, block_end, loop, loop_end, line, call, return */
 struct gputap_context {
 	GPUTAP_CONTEXT;
 };

@@ -24,8 +24,8 @@ static const struct gt_option option_table[] = {
 	GT_CLI_INJECTION_CHANGES,
 	/* The last one, which threadhist alone has. */
 	{0, "line", "LINE",
-	 "count only the loops that branch back on this line of the source or, without line "
-	 "information, of the PTX text",
+	 "count how often threads start this line of the source, and the loops that branch back on "
+	 "it; without line information: those that branch back on this line of the PTX text",
 	 GT_OPTION_COUNT, AT(line), NULL},
 };
 
@@ -149,7 +149,7 @@ static int run_given_tool(const struct gt_cli_command *command,
 	return run_with_report(&self, path, words);
 }
 
-/* The programs of threadhist: all loops are counted, or those of the option --line. */
+/* The programs of threadhist: all loops are counted, or those of the option --line and the line. */
 static int select_loops(const struct gt_cli_command *command,
 			struct gt_cli_injection_options *given)
 {
@@ -161,6 +161,8 @@ static int select_loops(const struct gt_cli_command *command,
 	snprintf(value, sizeof(value), "line[0]=%u", (unsigned)given->line);
 	if (!gt_strings_add(&given->names, "count_entry", strlen("count_entry")) &&
 	    !gt_strings_add(&given->names, loops, strlen(loops)) &&
+	    (!given->line ||
+	     !gt_strings_add(&given->names, "count_start", strlen("count_start"))) &&
 	    !gt_strings_add(&given->values, value, strlen(value)))
 		return GT_GO_ON;
 	gt_cli_error("out of memory");

@@ -178,11 +178,13 @@ void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char
 	gt_strbuf_printf(buffer, " bra %s;\n", label);
 }
 
-/* A branch's program runs on both paths; that of a loop's end after a branch where it is not taken;
- * those of an early exit and all others only where the instruction is executed. */
+/* A branch's program runs on both paths, as that of a line that starts with any instruction; that
+ * of a loop's end after a branch where it is not taken; those of an early exit and all others only
+ * where the instruction is executed. */
 static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kind)
 {
-	if (kind == GT_KIND_BRANCH || (kind == GT_KIND_LOOP_END && site->after))
+	if (kind == GT_KIND_BRANCH || kind == GT_KIND_LINE ||
+	    (kind == GT_KIND_LOOP_END && site->after))
 		return false;
 	return site->statement && site->statement->instruction.guard;
 }

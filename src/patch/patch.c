@@ -201,6 +201,34 @@ static int find_loops(struct gt_patcher *patcher, const struct gt_ptx_function *
 	return error;
 }
 
+/* ---- starts of lines ------------------------------------------------------------------- */
+
+/* Find the lines of a function if programs run at their starts. The caller clears the result. */
+static int find_lines(const struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		      struct gt_patch_lines *ret_lines)
+{
+	*ret_lines = (struct gt_patch_lines){0};
+	if (!programs_at(patcher, function, 1u << GT_KIND_LINE))
+		return 0;
+	return gt_patch_lines_find(function, ret_lines);
+}
+
+/* The site of the next line, if it starts at this statement. */
+static int add_line(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		    const struct gt_patch_lines *lines, size_t *next,
+		    const struct gt_patch_site *place)
+{
+	struct gt_patch_site site = *place;
+
+	if (*next == lines->statements.count || lines->statements.items[*next] != place->statement)
+		return 0;
+	++*next;
+	site.kinds = 1u << GT_KIND_LINE;
+	return add_site_at(patcher, function, &site);
+}
+
+/* ---- sites of a function --------------------------------------------------------------- */
+
 /* The sites of the next ends of loops, if they are at this side of this statement. */
 static int add_loop_ends(struct gt_patcher *patcher, const struct gt_ptx_function *function,
 			 const struct gt_patch_loop_end **next,
@@ -220,8 +248,6 @@ static int add_loop_ends(struct gt_patcher *patcher, const struct gt_ptx_functio
 	}
 	return error;
 }
-
-/* ---- sites of a function --------------------------------------------------------------- */
 
 /* The .loc before the first instruction, or NULL. */
 static const struct gt_ptx_loc *first_loc(const struct gt_ptx_function *function)
@@ -254,12 +280,13 @@ static int find_statement_sites(struct gt_patcher *patcher, const struct gt_ptx_
 }
 
 static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function,
-		      const struct gt_patch_loops *loops)
+		      const struct gt_patch_loops *loops, const struct gt_patch_lines *lines)
 {
 	const struct gt_patch_loop_end *end = loops->ends.items;
 	const struct gt_patch_loop_end *last = loops->ends.count ? end + loops->ends.count : end;
 	const struct gt_ptx_loc *loc = first_loc(function);
 	bool finishes = gt_patch_finishes(patcher, function);
+	size_t next_line = 0;
 	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
@@ -269,8 +296,10 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 		if (statement->kind == GT_PTX_STATEMENT_LOC)
 			loc = statement->loc;
 		place.loc = loc;
-		/* First of all, since threads exit at the site of an early exit. */
-		error = add_loop_ends(patcher, function, &end, last, &place);
+		error = add_line(patcher, function, lines, &next_line, &place);
+		/* Before the others, since threads exit at the site of an early exit. */
+		if (!error)
+			error = add_loop_ends(patcher, function, &end, last, &place);
 		if (!error)
 			error = find_statement_sites(patcher, function, statement, loc, finishes);
 		place.after = true;
@@ -282,14 +311,20 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 	return error;
 }
 
-static int find_loops_and_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
+static int find_function_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
+	struct gt_patch_lines lines;
 	struct gt_patch_loops loops;
-	int error = find_loops(patcher, function, &loops);
+	int error = find_lines(patcher, function, &lines);
 
 	if (!error)
-		error = find_sites(patcher, function, &loops);
+		error = find_loops(patcher, function, &loops);
+	else
+		loops = (struct gt_patch_loops){0};
+	if (!error)
+		error = find_sites(patcher, function, &loops, &lines);
 	gt_patch_loops_clear(&loops);
+	gt_patch_lines_clear(&lines);
 	return error;
 }
 
@@ -302,7 +337,7 @@ static int find_all_sites(struct gt_patcher *patcher)
 		const struct gt_patch_function *known = &patcher->functions[function->number];
 
 		if (function->body && known->kept && known->programs)
-			error = find_loops_and_sites(patcher, function);
+			error = find_function_sites(patcher, function);
 	}
 	return error;
 }

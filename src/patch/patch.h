@@ -8,6 +8,7 @@
  * target and directives.
  *
  *	entry, block_begin   after the `{` of a kernel
+ *	line                 before the first instruction of a source line (lines.h)
  *	exit, block_end      before each ret and exit, and at the end of a body
  *	finish               as exit, and before branches to the end of a kernel, which then end
  *	                     there for the lanes that take them: so do exit and block_end

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "patch/graph.h"
+#include "patch/lines.h"
 #include "patch/loops.h"
 #include "patch/patch.h"
 #include "patch/values.h"

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clean.h"
+#include "patch/lines.h"
 
 #define KIND(name) (1u << GT_KIND_##name)
 
@@ -256,9 +257,20 @@ uint32_t gt_patch_kinds_after(uint32_t kinds)
 	return kinds & (KIND(LOAD) | KIND(ATOMIC) | KIND(BARRIER_END));
 }
 
+/* At least one if there are any. */
+static uint32_t count_lines(const struct gt_ptx_function *function)
+{
+	struct gt_patch_lines lines;
+	uint32_t count =
+		gt_patch_lines_find(function, &lines) ? 1 : (uint32_t)lines.statements.count;
+
+	gt_patch_lines_clear(&lines);
+	return count;
+}
+
 uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds, bool finishes)
 {
-	uint32_t count = 0;
+	uint32_t count = kinds & KIND(LINE) ? count_lines(function) : 0;
 
 	if (kinds & KIND(LOOP_END))
 		kinds |= KIND(LOOP);

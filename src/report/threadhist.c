@@ -10,11 +10,12 @@
 #include "report/gpu.h"
 #include "report/table.h"
 
-/* Loop iterations of the threads that ran a kernel. */
+/* The threads that ran a kernel, by their loop iterations or executions of the line. */
 struct threadhist_summary {
 	uint32_t threads;
-	uint64_t entries, loops; /* of all threads */
-	uint64_t outside;        /* entries and iterations of threads that there is no room for */
+	uint64_t entries, loops, starts; /* of all threads */
+	bool by_starts;                  /* the line is that of no loop */
+	uint64_t outside;                /* counts of threads that there is no room for */
 	uint64_t min, median, max;
 	uint32_t min_thread, max_thread;
 	struct gt_histogram histogram;
@@ -23,18 +24,18 @@ struct threadhist_summary {
 static void add_thread(struct threadhist_summary *summary, uint32_t number,
 		       const struct threadhist_thread *thread)
 {
-	if (!summary->threads || thread->loops < summary->min) {
-		summary->min = thread->loops;
+	uint64_t count = summary->by_starts ? thread->starts : thread->loops;
+
+	if (!summary->threads || count < summary->min) {
+		summary->min = count;
 		summary->min_thread = number;
 	}
-	if (!summary->threads || thread->loops > summary->max) {
-		summary->max = thread->loops;
+	if (!summary->threads || count > summary->max) {
+		summary->max = count;
 		summary->max_thread = number;
 	}
 	summary->threads++;
-	summary->entries += thread->entries;
-	summary->loops += thread->loops;
-	gt_histogram_add(&summary->histogram, thread->loops);
+	gt_histogram_add(&summary->histogram, count);
 }
 
 static void summarize(const struct gt_gpu_run *run, struct threadhist_summary *ret_summary)
@@ -46,6 +47,12 @@ static void summarize(const struct gt_gpu_run *run, struct threadhist_summary *r
 	*ret_summary = (struct threadhist_summary){
 		.outside = gt_gpu_report_outside(run, "threads", sizeof(struct threadhist_thread)),
 	};
+	for (uint32_t i = 0; threads && i < count; i++) {
+		ret_summary->entries += threads[i].entries;
+		ret_summary->loops += threads[i].loops;
+		ret_summary->starts += threads[i].starts;
+	}
+	ret_summary->by_starts = !ret_summary->loops && ret_summary->starts;
 	for (uint32_t i = 0; threads && i < count; i++)
 		if (threads[i].entries)
 			add_thread(ret_summary, i, &threads[i]);
@@ -64,21 +71,24 @@ static void put_histogram(const struct gt_histogram *histogram, struct gt_strbuf
 static void put_balance(const struct gt_gpu_run *run, const struct threadhist_summary *summary,
 			struct gt_strbuf *text)
 {
-	if (!summary->loops && run->line)
+	const char *what = summary->by_starts ? "executions" : "loop iterations";
+
+	if (!summary->loops && !summary->starts && run->line)
 		gt_strbuf_printf(text,
-				 "no thread went back to the start of a loop on line %" PRIu64
-				 ": 'gputap hotloop' shows the lines of loops\n",
+				 "no thread started line %" PRIu64
+				 " or went back to the start of a loop on it: 'gputap hotloop' "
+				 "shows the lines of loops\n",
 				 run->line);
-	else if (!summary->loops)
+	else if (!summary->loops && !summary->starts)
 		gt_strbuf_puts(text, "no thread went back to the start of a loop\n");
 	else if (summary->min == summary->max)
-		gt_strbuf_printf(text, "balanced: each thread has %" PRIu64 " loop iterations\n",
-				 summary->max);
+		gt_strbuf_printf(text, "balanced: each thread has %" PRIu64 " %s\n", summary->max,
+				 what);
 	else
 		gt_strbuf_printf(text,
-				 "imbalance: thread %u has %" PRIu64 " loop iterations, %.0f %% of "
-				 "the %" PRIu64 " of thread %u; the median is %" PRIu64 "\n",
-				 summary->min_thread, summary->min,
+				 "imbalance: thread %u has %" PRIu64 " %s, %.0f %% of the %" PRIu64
+				 " of thread %u; the median is %" PRIu64 "\n",
+				 summary->min_thread, summary->min, what,
 				 100.0 * (double)summary->min / (double)summary->max, summary->max,
 				 summary->max_thread, summary->median);
 }
@@ -88,16 +98,22 @@ static void put_threads(const struct gt_gpu_run *run, struct gt_strbuf *text)
 	struct threadhist_summary summary;
 
 	summarize(run, &summary);
-	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations\n",
+	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations",
 			 summary.threads, summary.entries, summary.loops);
+	if (run->line)
+		gt_strbuf_printf(text, ", %" PRIu64 " executions of line %" PRIu64, summary.starts,
+				 run->line);
+	gt_strbuf_putc(text, '\n');
 	if (summary.outside)
 		gt_strbuf_printf(text,
-				 "not counted: %" PRIu64 " entries and loop iterations of threads "
-				 "beyond --threads\n",
-				 summary.outside);
+				 "not counted: %" PRIu64 " entries and %s of threads beyond "
+				 "--threads\n",
+				 summary.outside, run->line ? "executions" : "loop iterations");
 	if (summary.threads) {
 		put_balance(run, &summary, text);
-		gt_strbuf_puts(text, "     ITERATIONS                THREADS\n");
+		gt_strbuf_puts(text, summary.by_starts
+					     ? "     EXECUTIONS                THREADS\n"
+					     : "     ITERATIONS                THREADS\n");
 		put_histogram(&summary.histogram, text);
 	}
 	gt_histogram_free(&summary.histogram);
@@ -117,6 +133,8 @@ static void json_threads(const struct gt_gpu_run *run, struct gt_json *json)
 		gt_json_u64(json, "thread", i);
 		gt_json_u64(json, "entries", threads[i].entries);
 		gt_json_u64(json, "loops", threads[i].loops);
+		if (run->line)
+			gt_json_u64(json, "executions", threads[i].starts);
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);

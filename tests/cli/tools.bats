@@ -38,8 +38,8 @@ tool() {
 
 # two_loops LINE-INFORMATION: thread n goes back 3 times in the first loop and n times in the second one.
 two_loops() {
-	local file= first= second=
-	[ "$1" = none ] || file='.file 1 "loops.cu"' first='.loc 1 70 3' second='.loc 1 80 3'
+	local file= first= second= last=
+	[ "$1" = none ] || file='.file 1 "loops.cu"' first='.loc 1 70 3' second='.loc 1 80 3' last='.loc 1 90 3'
 	ptx_program ".version 7.8
 		.target sm_75
 		.address_size 64
@@ -51,9 +51,12 @@ two_loops() {
 		first: setp.lt.u32 %p1, %r2, 3; add.u32 %r2, %r2, 1;
 			@%p1 bra first; // the first one
 			mov.u32 %r2, 0;
-			$second
-		second: setp.lt.u32 %p2, %r2, %r1; add.u32 %r2, %r2, 1;
+		second: $second
+			setp.lt.u32 %p2, %r2, %r1; add.u32 %r2, %r2, 1;
 			@%p2 bra second; // the second one
+			setp.eq.u32 %p1, %r1, 0;
+			@%p1 ret;
+			$last
 			ret;
 		}" 1
 }
@@ -71,11 +74,15 @@ iterations_at() {
 	expect_json '.[0].threads | map(.loops) == [range(32) | 3]'
 	iterations_at 80
 	expect_json '.[0].threads | map(.loops) == [range(32)]'
+	expect_json '.[0].threads | map(.executions) == [range(32) | . + 1]'
 	# Lines of the PTX text are those of no loop then.
 	iterations_at "$(grep -n 'the second one' "$BATS_TEST_TMPDIR/kernels.ptx" | cut -d: -f1)"
 	expect_json '.[0].threads | map(.loops) == [range(32) | 0]'
 	tool threadhist --line 71 -- "$BATS_TEST_TMPDIR/kernels"
-	expect_output_line "^no thread went back to the start of a loop on line 71: 'gputap hotloop' shows the lines of loops\$"
+	expect_output_line "^no thread started line 71 or went back to the start of a loop on it: 'gputap hotloop' shows the lines of loops\$"
+	tool threadhist --line 90 -- "$BATS_TEST_TMPDIR/kernels"
+	expect_output_line '^32 threads, 32 entries, 0 loop iterations, 31 executions of line 90$'
+	expect_output_line '^imbalance: thread 0 has 0 executions, 0 % of the 1 of thread 1; the median is 1$'
 	tool threadhist -- "$BATS_TEST_TMPDIR/kernels"
 	expect_output_line '^32 threads, 32 entries, 592 loop iterations$'
 }

@@ -90,7 +90,7 @@ TEST("an unknown GPU section is rejected with the known ones")
 	"gpu/load, gpu/store, "                                                                    \
 	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/barrier_end, gpu/branch, gpu/loop, "   \
 	"gpu/call, "                                                                               \
-	"gpu/return, gpu/loop_end, gpu/run)"
+	"gpu/return, gpu/loop_end, gpu/line, gpu/run)"
 	CHECK_STR(read_section("gpu/entri/x", "p"),
 		  "gpu/entri/x: unknown GPU section, did you mean gpu/entry?" KNOWN);
 	CHECK_STR(read_section("gpu/laod", "p"),

@@ -10,7 +10,7 @@
  * predicated paths, the others do not.
  */
 #define POSITIONS_HEADER ".version 7.8\n.target sm_80\n.address_size 64\n"
-static const char text[] = POSITIONS_HEADER
+static const char text[] = POSITIONS_HEADER ".file 1 \"k.cu\"\n"
 	/* Leaves by a predicated ret, or at its end without an instruction. */
 	".func leave(.reg .u64 at, .reg .u32 lane)\n{\n"
 	"\t.reg .pred %q;\n"
@@ -21,7 +21,7 @@ static const char text[] = POSITIONS_HEADER
 	".visible .entry k(.param .u64 p)\n{\n"
 	"\t.reg .pred %p<8>;\n\t.reg .b32 %r<16>;\n\t.reg .b64 %rd<16>;\n"
 	"\t.shared .align 16 .b8 tile[512];\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
+	"\t.loc 1 5 1\n\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
 	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
 	"\tand.b32 %r2, %r1, 31;\n\tsetp.lt.u32 %p1, %r2, 5;\n"
 	"\tmov.u32 %r3, tile;\n\tshl.b32 %r4, %r1, 2;\n\tadd.u32 %r3, %r3, %r4;\n"
@@ -36,13 +36,13 @@ static const char text[] = POSITIONS_HEADER
 	"\tld.shared.u32 %r5, [%r3];\n"
 	"\tst.global.u32 [%rd3+300], %r5;\n"
 	"\tatom.global.add.u32 %r6, [%rd1+900], 1;\n"
-	"\t@%p1 red.global.add.u32 [%rd1+904], 1;\n"
+	"\t.loc 1 6 1\n\t@%p1 red.global.add.u32 [%rd1+904], 1;\n"
 	/* Three iterations: two back edges, three branches. */
 	"\tmov.u32 %r7, 0;\n"
 	"$loop:\n"
-	"\tadd.u32 %r7, %r7, 1;\n"
-	"\tsetp.lt.u32 %p2, %r7, 3;\n"
-	"\t@%p2 bra $loop;\n"
+	"\t.loc 1 7 1\n\tadd.u32 %r7, %r7, 1;\n"
+	"\t.loc 1 6 9\n\tsetp.lt.u32 %p2, %r7, 3;\n"
+	"\t.loc 1 7 5\n\t@%p2 bra $loop;\n"
 	/* Lanes 0 and 1 exit, 2 to 4 return, the others reach the end. */
 	"\tsetp.lt.u32 %p3, %r2, 2;\n"
 	"\t@%p3 exit;\n"
@@ -75,6 +75,8 @@ static const struct position_row {
 	{"branch", "", 3 * THREADS, 3 * WARPS},
 	{"loop", "", 2 * THREADS, 2 * WARPS},
 	{"loop_end", "", THREADS, WARPS},
+	/* Lines 5 and 6 once, 7 in three iterations. */
+	{"line", "", 5 * THREADS, 5 * WARPS},
 	{"call", "/leave", THREADS, WARPS},
 	{"return", "/leave", THREADS, 2 * WARPS},
 };
@@ -118,6 +120,28 @@ TEST("programs of every kind run exactly once per thread that passes their sites
 TEST("programs of every kind run exactly once per group of lanes that passes their sites")
 {
 	check_level(".warp");
+}
+
+TEST("an inlined copy of a line is a line of its own, and line 0 is none")
+{
+	static const char inlined[] =
+		".version 7.8\n.target sm_75\n.address_size 64\n.file 1 \"k.cu\"\n"
+		".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n\t.loc 1 7 1\n\tmov.u32 %r1, 0;\n"
+		"\t.loc 1 3 9, function_name $name, inlined_at 1 7 1\n\tadd.u32 %r1, %r1, 1;\n"
+		"\t.loc 1 8 1\n\tadd.u32 %r1, %r1, 1;\n"
+		"\t.loc 1 3 9, function_name $name, inlined_at 1 8 1\n\tadd.u32 %r1, %r1, 1;\n"
+		"\t.loc 1 3 5, function_name $name, inlined_at 1 7 1\n\tadd.u32 %r1, %r1, 1;\n"
+		"\t.loc 1 0 0\n\tadd.u32 %r1, %r1, 1;\n"
+		"\t.loc 1 3 1\n\tret;\n}\n"
+		".section .debug_str\n{\n$name:\n.b8 102,0\n}\n";
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/line", NULL);
+	add_probe(&patched, "gpu/line", "call 535\nmov r6, r0"); /* bpf_source_line */
+	CHECK(run_patched(&patched, inlined, (struct launch_shape){1, 5},
+			  (struct gt_patch_options){0}));
+	CHECK_INT(patched.counts[0], 5 * 5);
+	CHECK_INT(patched.counts[1], (7 + 3 + 8 + 3 + 3) * 5);
 }
 
 TEST("programs of the start and the end of a block run once per block among all others")
