@@ -97,7 +97,7 @@ int gt_cli_usage_error(const struct gt_cli_command *command, const char *format,
 
 /* Help of one command: what --help prints. */
 void gt_cli_put_help(struct gt_strbuf *text, const struct gt_cli_command *command);
-/* The manual page's section COMMANDS, in the language of man(7). */
+/* The manual page's sections COMMANDS and SOURCES, in the language of man(7). */
 void gt_cli_put_manual(struct gt_strbuf *text);
 /* A script by which a shell ("bash", "zsh", "fish") completes command lines. -EINVAL: no such. */
 int gt_cli_put_completion(struct gt_strbuf *text, const char *shell);

@@ -105,8 +105,8 @@ struct help_options {
 static const struct gt_option options[] = {
 	{0, "completion", "SHELL", "print the completion script for SHELL: bash, zsh or fish",
 	 GT_OPTION_STRING, AT(shell), NULL},
-	{0, "man", NULL, "print the COMMANDS section of the manual page", GT_OPTION_FLAG,
-	 AT(manual), NULL},
+	{0, "man", NULL, "print the sections COMMANDS and SOURCES of the manual page",
+	 GT_OPTION_FLAG, AT(manual), NULL},
 };
 
 static const char *const examples[] = {

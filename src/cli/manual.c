@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The manual page's section of commands; the rest of the page is man/gputap.1.in. */
+/* The manual page's sections of commands and sources; the rest of the page is man/gputap.1.in. */
 #include <ctype.h>
 
 #include "cli/cli.h"
+#include "probe/source.h"
 
 /* Text in which nothing is taken for a request or a special character: man(7), groff_char(7). */
 static void put_text(struct gt_strbuf *text, const char *plain)
@@ -85,6 +86,30 @@ static void put_command(struct gt_strbuf *text, const struct gt_cli_command *com
 	gt_strbuf_puts(text, ".EE\n");
 }
 
+static void put_source(struct gt_strbuf *text, const struct gt_source *source)
+{
+	gt_strbuf_puts(text, ".TP\n\\fB");
+	put_text(text, source->name);
+	gt_strbuf_puts(text, "\\fR\n");
+	put_sentence(text, source->summary);
+	gt_strbuf_puts(text, "Needs ");
+	put_text(text, source->needs);
+	gt_strbuf_puts(text, ".\n");
+}
+
+static void put_sources(struct gt_strbuf *text)
+{
+	size_t count;
+	const struct gt_source *const *sources = gt_sources(&count);
+
+	gt_strbuf_puts(text,
+		       ".SH SOURCES\nWhat \\fB\\-e\\fR enables, in \\fBtrace\\fR, "
+		       "\\fBstat\\fR, \\fBrecord\\fR and others. \\fBgputap doctor\\fR reports "
+		       "which of these work on a machine; layers.md describes their events.\n");
+	for (size_t i = 0; i < count; i++)
+		put_source(text, sources[i]);
+}
+
 void gt_cli_put_manual(struct gt_strbuf *text)
 {
 	size_t count;
@@ -92,4 +117,5 @@ void gt_cli_put_manual(struct gt_strbuf *text)
 
 	for (size_t i = 0; i < count; i++)
 		put_command(text, commands[i]);
+	put_sources(text);
 }

@@ -101,6 +101,18 @@ commands=(trace doctor list help)
 	[[ $(tr '\n' ' ' <"$root/man/gputap.1.in") == *"made = complete + unfinished + lost + filtered by a condition."* ]]
 }
 
+@test "the manual page has each source, with what it needs" {
+	gputap list --sources
+	sources=$(sed -n 's/^  \([a-z0-9-]\+\) .*/\1/p' <<<"$output")
+	needs=$(sed -n 's/^ *needs //p' <<<"$output")
+	[ "$(wc -l <<<"$sources")" -ge 24 ]
+	gputap help --man
+	section=$(sed -n '/^\.SH SOURCES$/,$p' <<<"$output" | tr -d '\\')
+	[ "$(sed -n 's/^fB\([a-z0-9-]*\)fR$/\1/p' <<<"$section")" = "$sources" ]
+	[ "$(sed -n 's/^Needs \(.*\)\.$/\1/p' <<<"$section")" = "$(tr -d '\\' <<<"${needs//\'/(aq}")" ]
+	grep -qx '.SH SOURCES' "$build/man/gputap.1"
+}
+
 @test "an unknown command is reported with the nearest one" {
 	gputap trac
 	expect_status 2
