@@ -3,6 +3,7 @@
 #define DRIVER_BUFFER GT_EVENT_amdgpu_buffer
 #define DRIVER_REQUEST GT_EVENT_amdgpu_request
 #include "probe/driver/driver.bpf.h"
+#include "probe/driver/jobs.bpf.h"
 
 #include "probe/api/registers.bpf.h"
 
@@ -73,8 +74,7 @@ static __always_inline __u32 type_of(struct amdgpu_bo *buffer)
 }
 
 /* struct amdgpu_bo *bo */
-SEC("raw_tp/amdgpu_bo_create")
-int buffer_create(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_bo_create, buffer_create)
 {
 	struct amdgpu_bo *buffer = (void *)ctx->args[0];
 	union driver_buffer_event event = {.room = {}};
@@ -123,8 +123,7 @@ int buffer_vm_destroy(struct pt_regs *ctx)
 }
 
 /* struct amdgpu_bo *bo, uint32_t new_placement, uint32_t old_placement */
-SEC("raw_tp/amdgpu_bo_move")
-int buffer_move(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_bo_move, buffer_move)
 {
 	struct amdgpu_bo *buffer = (void *)ctx->args[0];
 	union driver_buffer_event event = {.room = {}};
@@ -151,15 +150,13 @@ static __always_inline void put_mapping(struct bpf_raw_tracepoint_args *ctx, __u
 }
 
 /* struct amdgpu_bo_va *bo_va, struct amdgpu_bo_va_mapping *mapping */
-SEC("raw_tp/amdgpu_vm_bo_map")
-int buffer_map(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_vm_bo_map, buffer_map)
 {
 	put_mapping(ctx, GT_DRIVER_BIND);
 	return 0;
 }
 
-SEC("raw_tp/amdgpu_vm_bo_unmap")
-int buffer_unmap(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_vm_bo_unmap, buffer_unmap)
 {
 	put_mapping(ctx, GT_DRIVER_UNBIND);
 	return 0;
@@ -183,8 +180,7 @@ static __always_inline void put_job(struct amdgpu_job *job, __u32 operation)
 }
 
 /* struct amdgpu_job *job */
-SEC("raw_tp/amdgpu_cs_ioctl")
-int job_submit(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_cs_ioctl, job_submit)
 {
 	struct amdgpu_job *job = (void *)ctx->args[0];
 	struct layer_thread *thread = traced_thread();
@@ -199,52 +195,16 @@ int job_submit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/amdgpu_sched_run_job")
-int job_run(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_sched_run_job, job_run)
 {
 	put_job((void *)ctx->args[0], GT_DRIVER_RUN);
 	return 0;
 }
 
-/* struct drm_sched_fence *fence: of the scheduler, whose jobs may be another driver's */
-static __always_inline int done(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct drm_sched_fence *fence = (void *)ctx->args[0];
-	union driver_request_event event = {.room = {}};
-	struct drm_gpu_scheduler *scheduler;
-	__u64 key = (__u64)fence;
-	const char *name;
-
-	if (!bpf_map_lookup_elem(&requests, &key))
-		return 0;
-	scheduler = BPF_CORE_READ(fence, sched);
-	name = BPF_CORE_READ(scheduler, name);
-	event.event.context = BPF_CORE_READ(fence, finished.context);
-	event.event.seqno = BPF_CORE_READ(fence, finished.seqno);
-	if (name)
-		bpf_probe_read_kernel_str(event.event.names, GT_DRM_NAME_SIZE, name);
-	put_request(key, &event, GT_DRIVER_DONE, BPF_CORE_READ(scheduler, dev));
-	return 0;
-}
-
-SEC("raw_tp/drm_sched_job_done")
-int job_done(struct bpf_raw_tracepoint_args *ctx)
-{
-	return done(ctx);
-}
-
-/* Until Linux 6.16 */
-SEC("raw_tp/drm_sched_process_job")
-int job_done_6_16(struct bpf_raw_tracepoint_args *ctx)
-{
-	return done(ctx);
-}
-
 /* ---- interrupts --------------------------------------------------------------------------- */
 
 /* unsigned int ih, struct amdgpu_iv_entry *iv */
-SEC("raw_tp/amdgpu_iv")
-int interrupt(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(amdgpu_iv, interrupt)
 {
 	struct amdgpu_iv_entry *entry = (void *)ctx->args[1];
 	struct gt_event_amdgpu_interrupt event = {};

@@ -9,8 +9,7 @@
 
 /* Ends before beginnings, so that none is missed. */
 static const struct gt_hook hooks[] = {
-	DRIVER_TRACEPOINT("job_done", "drm_sched_job_done", "completed jobs"),
-	DRIVER_HOOK("job_done_6_16", GT_HOOK_TRACEPOINT, "drm_sched_process_job", "job_done", NULL),
+	DRIVER_JOB_ENDS,
 	DRIVER_TRACEPOINT("job_run", "amdgpu_sched_run_job", "running jobs"),
 	DRIVER_TRACEPOINT("job_submit", "amdgpu_cs_ioctl", "jobs"),
 	DRIVER_TRACEPOINT("interrupt", "amdgpu_iv", "interrupts"),

@@ -64,8 +64,7 @@ static __always_inline void begin_request(__u64 key, const struct block_request 
 }
 
 /* struct request *rq; in the thread that submits the I/O */
-SEC("raw_tp/block_io_start")
-int request_created(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(block_io_start, request_created)
 {
 	struct block_request request = {.created = bpf_ktime_get_ns()};
 
@@ -74,8 +73,7 @@ int request_created(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* Until Linux 6.4: where the request is given to the I/O scheduler, if the disk has one. */
-SEC("raw_tp/block_rq_insert")
-int request_inserted(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(block_rq_insert, request_inserted)
 {
 	struct block_request request = {.created = bpf_ktime_get_ns()};
 
@@ -104,15 +102,13 @@ static __always_inline void issue(__u64 key, struct request *at)
 }
 
 /* struct request *rq; a request that the driver could not take is issued again */
-SEC("raw_tp/block_rq_issue")
-int request_issued(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(block_rq_issue, request_issued)
 {
 	issue(ctx->args[0], (void *)ctx->args[0]);
 	return 0;
 }
 
-SEC("raw_tp/block_rq_requeue")
-int request_requeued(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(block_rq_requeue, request_requeued)
 {
 	__u64 key = ctx->args[0];
 	struct block_request *request = bpf_map_lookup_elem(&requests, &key);
@@ -150,8 +146,7 @@ static __noinline int put_request(struct request *at, const struct block_request
 }
 
 /* struct request *rq, blk_status_t error, unsigned int nr_bytes: parts, until nothing is left */
-SEC("raw_tp/block_rq_complete")
-int request_completed(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(block_rq_complete, request_completed)
 {
 	__u64 key = ctx->args[0];
 	struct request *at = (void *)key;

@@ -50,6 +50,8 @@ struct {
 struct driver_request {
 	__u64 submitted, run; /* when; 0: not known, not yet */
 	__u32 process, thread;
+	__u32 engine_class;
+	__u32 reserved;
 };
 
 struct {
@@ -183,7 +185,8 @@ static __always_inline void put_request(__u64 key, union driver_request_event *e
 	__u64 now = bpf_ktime_get_ns();
 
 	if (operation == GT_DRIVER_SUBMIT) {
-		struct driver_request fresh = {.submitted = now};
+		struct driver_request fresh = {.submitted = now,
+					       .engine_class = event->event.engine_class};
 		struct layer_thread *submitter = traced_thread();
 
 		if (!submitter)
@@ -203,8 +206,10 @@ static __always_inline void put_request(__u64 key, union driver_request_event *e
 	}
 	if (request && request->run)
 		event->event.delay = request->run - request->submitted;
-	if (request && operation == GT_DRIVER_DONE)
+	if (request && operation == GT_DRIVER_DONE) {
+		event->event.engine_class = request->engine_class;
 		event->event.ran = now - (request->run ? request->run : request->submitted);
+	}
 	fill_head(&event->event.head, &thread, DRIVER_REQUEST, sizeof(*event));
 	event->event.head.time = now; /* that of `delay` and `ran` */
 	event->event.operation = operation;

@@ -66,8 +66,7 @@ static __always_inline void put_object(struct drm_i915_gem_object *object, __u32
 }
 
 /* struct drm_i915_gem_object *obj */
-SEC("raw_tp/i915_gem_object_create")
-int object_create(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_object_create, object_create)
 {
 	struct drm_i915_gem_object *object = (void *)ctx->args[0];
 	union driver_buffer_event event = {.room = {}};
@@ -79,16 +78,14 @@ int object_create(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* The same */
-SEC("raw_tp/i915_gem_object_destroy")
-int object_destroy(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_object_destroy, object_destroy)
 {
 	destroy_buffer(ctx->args[0], device_of_object((void *)ctx->args[0]));
 	return 0;
 }
 
 /* struct drm_i915_gem_object *obj, u64 page, bool gtt, bool write */
-SEC("raw_tp/i915_gem_object_fault")
-int object_fault(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_object_fault, object_fault)
 {
 	put_object((void *)ctx->args[0], GT_DRIVER_FAULT, ctx->args[1] << PAGE_SHIFT, 0,
 		   ((__u8)ctx->args[2] ? GT_DRIVER_GTT : 0) |
@@ -97,15 +94,13 @@ int object_fault(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* struct drm_i915_gem_object *obj, u64 offset, u64 length */
-SEC("raw_tp/i915_gem_object_pread")
-int object_pread(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_object_pread, object_pread)
 {
 	put_object((void *)ctx->args[0], GT_DRIVER_PREAD, ctx->args[1], ctx->args[2], 0);
 	return 0;
 }
 
-SEC("raw_tp/i915_gem_object_pwrite")
-int object_pwrite(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_object_pwrite, object_pwrite)
 {
 	put_object((void *)ctx->args[0], GT_DRIVER_PWRITE, ctx->args[1], ctx->args[2],
 		   GT_DRIVER_WRITE);
@@ -126,16 +121,14 @@ static __always_inline void put_vma(struct i915_vma *vma, __u32 operation, __u32
 }
 
 /* struct i915_vma *vma, unsigned int flags */
-SEC("raw_tp/i915_vma_bind")
-int vma_bind(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_vma_bind, vma_bind)
 {
 	put_vma((void *)ctx->args[0], GT_DRIVER_BIND, 0);
 	return 0;
 }
 
 /* struct i915_vma *vma */
-SEC("raw_tp/i915_vma_unbind")
-int vma_unbind(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_vma_unbind, vma_unbind)
 {
 	put_vma((void *)ctx->args[0], GT_DRIVER_UNBIND, 0);
 	return 0;
@@ -152,16 +145,14 @@ static __always_inline void put_evict(struct i915_address_space *space, __u64 of
 }
 
 /* struct i915_address_space *vm, u64 size, u64 align, unsigned int flags: room is needed */
-SEC("raw_tp/i915_gem_evict")
-int evict(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_evict, evict)
 {
 	put_evict((void *)ctx->args[0], 0, ctx->args[1]);
 	return 0;
 }
 
 /* struct i915_address_space *vm, struct drm_mm_node *node, unsigned int flags: at this address */
-SEC("raw_tp/i915_gem_evict_node")
-int evict_node(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_evict_node, evict_node)
 {
 	struct drm_mm_node *node = (void *)ctx->args[1];
 
@@ -170,16 +161,14 @@ int evict_node(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* struct i915_address_space *vm: all of it */
-SEC("raw_tp/i915_gem_evict_vm")
-int evict_vm(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_evict_vm, evict_vm)
 {
 	put_evict((void *)ctx->args[0], 0, 0);
 	return 0;
 }
 
 /* struct drm_i915_private *i915, unsigned long target (pages), unsigned int flags */
-SEC("raw_tp/i915_gem_shrink")
-int shrink(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_gem_shrink, shrink)
 {
 	struct drm_i915_private *i915 = (void *)ctx->args[0];
 	union driver_buffer_event event = {.room = {}};
@@ -207,31 +196,27 @@ static __always_inline void put_step(struct i915_request *request, __u32 operati
 }
 
 /* struct i915_request *rq, u32 flags */
-SEC("raw_tp/i915_request_queue")
-int request_queue(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_queue, request_queue)
 {
 	put_step((void *)ctx->args[0], GT_DRIVER_QUEUE, 0);
 	return 0;
 }
 
 /* struct i915_request *rq */
-SEC("raw_tp/i915_request_add")
-int request_add(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_add, request_add)
 {
 	put_step((void *)ctx->args[0], GT_DRIVER_SUBMIT, 0);
 	return 0;
 }
 
 /* Of kernels with CONFIG_DRM_I915_LOW_LEVEL_TRACEPOINTS */
-SEC("raw_tp/i915_request_execute")
-int request_execute(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_execute, request_execute)
 {
 	put_step((void *)ctx->args[0], GT_DRIVER_RUN, 0);
 	return 0;
 }
 
-SEC("raw_tp/i915_request_retire")
-int request_retire(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_retire, request_retire)
 {
 	put_step((void *)ctx->args[0], GT_DRIVER_DONE, 0);
 	return 0;
@@ -246,8 +231,7 @@ struct {
 } wait_begins SEC(".maps");
 
 /* struct i915_request *rq, unsigned int flags */
-SEC("raw_tp/i915_request_wait_begin")
-int wait_begin(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_wait_begin, wait_begin)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 
@@ -256,8 +240,7 @@ int wait_begin(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-SEC("raw_tp/i915_request_wait_end")
-int wait_end(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(i915_request_wait_end, wait_end)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	__u64 *begun = bpf_map_lookup_elem(&wait_begins, &thread);

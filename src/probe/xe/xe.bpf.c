@@ -3,6 +3,7 @@
 #define DRIVER_BUFFER GT_EVENT_xe_buffer
 #define DRIVER_REQUEST GT_EVENT_xe_request
 #include "probe/driver/driver.bpf.h"
+#include "probe/driver/jobs.bpf.h"
 
 #include "probe/api/registers.bpf.h"
 
@@ -68,8 +69,7 @@ static __always_inline int create(struct xe_bo *buffer)
 }
 
 /* struct xe_bo *bo; in 7.2 */
-SEC("raw_tp/xe_bo_create")
-int buffer_create(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(xe_bo_create, buffer_create)
 {
 	return create((void *)ctx->args[0]);
 }
@@ -97,8 +97,7 @@ int buffer_destroy(struct pt_regs *ctx)
 }
 
 /* struct xe_bo *bo */
-SEC("raw_tp/xe_bo_cpu_fault")
-int buffer_fault(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(xe_bo_cpu_fault, buffer_fault)
 {
 	union driver_buffer_event event = {.room = {}};
 
@@ -108,8 +107,7 @@ int buffer_fault(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* struct xe_bo *bo, uint32_t new_placement, uint32_t old_placement, bool lacks_source */
-SEC("raw_tp/xe_bo_move")
-int buffer_move(struct bpf_raw_tracepoint_args *ctx)
+UNPREEMPTED_TRACEPOINT(xe_bo_move, buffer_move)
 {
 	struct xe_bo *buffer = (void *)ctx->args[0];
 	union driver_buffer_event event = {.room = {}};
@@ -141,8 +139,7 @@ static __always_inline int put_vma(struct bpf_raw_tracepoint_args *ctx, __u32 op
 
 /* struct xe_vma *vma */
 #define VMA_PROGRAM(name, tracepoint, operation)                                                   \
-	SEC("raw_tp/" #tracepoint)                                                                 \
-	int name(struct bpf_raw_tracepoint_args *ctx)                                              \
+	UNPREEMPTED_TRACEPOINT(tracepoint, name)                                                   \
 	{                                                                                          \
 		return put_vma(ctx, operation);                                                    \
 	}
@@ -166,20 +163,19 @@ static __always_inline int put_job(struct bpf_raw_tracepoint_args *ctx, __u32 op
 	event.event.seqno = BPF_CORE_READ(job, drm.s_fence, finished.seqno);
 	event.event.engine_class = BPF_CORE_READ(queue, class);
 	bpf_core_read_str(event.event.names, sizeof(queue->name), &queue->name);
-	put_request((__u64)job, &event, operation, BPF_CORE_READ(job, drm.sched, dev));
+	put_request((__u64)BPF_CORE_READ(job, drm.s_fence), &event, operation,
+		    BPF_CORE_READ(job, drm.sched, dev));
 	return 0;
 }
 
 /* struct xe_sched_job *job */
 #define JOB_PROGRAM(name, tracepoint, operation)                                                   \
-	SEC("raw_tp/" #tracepoint)                                                                 \
-	int name(struct bpf_raw_tracepoint_args *ctx)                                              \
+	UNPREEMPTED_TRACEPOINT(tracepoint, name)                                                   \
 	{                                                                                          \
 		return put_job(ctx, operation);                                                    \
 	}
 
 JOB_PROGRAM(job_exec, xe_sched_job_exec, GT_DRIVER_SUBMIT)
 JOB_PROGRAM(job_run, xe_sched_job_run, GT_DRIVER_RUN)
-JOB_PROGRAM(job_free, xe_sched_job_free, GT_DRIVER_DONE)
 JOB_PROGRAM(job_timedout, xe_sched_job_timedout, GT_DRIVER_TIMEOUT)
 JOB_PROGRAM(job_set_error, xe_sched_job_set_error, GT_DRIVER_ERROR)

@@ -9,7 +9,7 @@
 
 /* Ends before beginnings, so that none is missed. */
 static const struct gt_hook hooks[] = {
-	DRIVER_TRACEPOINT("job_free", "xe_sched_job_free", "completed jobs"),
+	DRIVER_JOB_ENDS,
 	DRIVER_TRACEPOINT("job_timedout", "xe_sched_job_timedout", "timeouts"),
 	DRIVER_TRACEPOINT("job_set_error", "xe_sched_job_set_error", "errors"),
 	DRIVER_TRACEPOINT("job_run", "xe_sched_job_run", "running jobs"),

@@ -286,17 +286,22 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 	tear_down();
 }
 
-TEST("xe: a mapping and its buffer have one key; a job is submitted, runs and is freed")
+/* `done` is the program of the tracepoint that kernels have. False: BPF programs cannot be loaded.
+ */
+static bool check_xe(const char *done)
 {
 	if (!set_up(&gt_source_xe))
-		SKIP(NEEDS_BPF);
+		return false;
 	put_object();
 	put_pointer(VMA, "drm_gpuva", "gem", BUFFER);
 	put(VMA, "drm_gpuva", "va", 0x100000, 8);
 	put(FENCE, "dma_fence", "context", 5, 8);
 	put_pointer(JOB, "drm_sched_job", "s_fence", FENCE);
+	put_pointer(FENCE, "drm_sched_fence", "sched", SCHEDULER);
 	put_pointer(JOB, "drm_sched_job", "sched", SCHEDULER);
+	put_pointer(SCHEDULER, "drm_gpu_scheduler", "name", ENGINE);
 	put_pointer(JOB, "xe_sched_job", "q", ENGINE);
+	put(ENGINE, "xe_exec_queue", "class", 4, 4);
 	kernel_memory_put(&memory, ENGINE, "ccs0", 5);
 	write_memory();
 	FIRE("buffer_create", AT(BUFFER));
@@ -305,7 +310,8 @@ TEST("xe: a mapping and its buffer have one key; a job is submitted, runs and is
 	FIRE("buffer_move", AT(BUFFER), 0, 2, 0);
 	FIRE("job_exec", AT(JOB));
 	FIRE("job_run", AT(JOB));
-	FIRE("job_free", AT(JOB));
+	FIRE(done, AT(FENCE));
+	FIRE(done, AT(FENCE));
 	CHECK_INT(run.count, 7);
 	CHECK(buffer_at(1)->buffer == buffer_at(0)->buffer);
 	CHECK_INT(buffer_at(1)->offset, 0x100000);
@@ -315,7 +321,24 @@ TEST("xe: a mapping and its buffer have one key; a job is submitted, runs and is
 	CHECK_INT(request_at(4)->context, 5);
 	CHECK_STR((const char *)request_at(4)->names, "ccs0");
 	CHECK(request_at(5)->delay > 0 && request_at(6)->ran > 0);
+	CHECK_INT(request_at(6)->operation, GT_DRIVER_DONE);
+	CHECK_INT(request_at(6)->context, 5);
+	CHECK_INT(request_at(6)->engine_class, 4);
+	CHECK_STR((const char *)request_at(6)->names, "ccs0");
 	tear_down();
+	return true;
+}
+
+TEST("xe: a mapping and its buffer have one key; a job is submitted, runs and is done")
+{
+	if (!check_xe("job_done"))
+		SKIP(NEEDS_BPF);
+}
+
+TEST("xe: a job is done by the tracepoint of Linux 6.16 and earlier, too")
+{
+	if (!check_xe("job_done_6_16"))
+		SKIP(NEEDS_BPF);
 }
 
 TEST_MAIN
