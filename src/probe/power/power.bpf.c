@@ -126,7 +126,7 @@ static __always_inline bool is_gpu(struct device___power *device)
 {
 	const char *bus = BPF_CORE_READ(device, bus, name);
 	struct pci_dev___power *pci = NULL;
-	char name[4] = {};
+	char name[8] = {}; /* "pci", not "pci_express", whose devices are no struct pci_dev */
 	__u32 class;
 
 	bpf_probe_read_kernel_str(name, sizeof(name), bus);
