@@ -42,6 +42,8 @@ static int open_nothing(void *context, struct gt_diag *diag)
 struct diff_side {
 	struct gt_profile *profile;
 	struct gt_strbuf losses; /* empty: the capture is complete */
+	struct gt_event_overhead overhead;
+	bool has_overhead;
 };
 
 static int take_event(void *side, const struct gt_names *names, const struct gt_event *event)
@@ -60,6 +62,10 @@ static int finish_side(void *opaque, const struct gt_names *names, struct gt_dia
 
 	if (gt_names_is_incomplete(names))
 		gt_put_losses(&side->losses, names);
+	if (gt_names_overhead(names)) {
+		side->overhead = *gt_names_overhead(names);
+		side->has_overhead = true;
+	}
 	return gt_profile_finish(side->profile, names);
 }
 
@@ -120,6 +126,7 @@ static int compare_sides(const struct diff_options *given, char **paths,
 		report.profiles[i] = sides[i].profile;
 		report.losses[i] =
 			sides[i].losses.length ? gt_strbuf_string(&sides[i].losses) : NULL;
+		report.overheads[i] = sides[i].has_overhead ? &sides[i].overhead : NULL;
 	}
 	if (gt_profiles_compare(sides[0].profile, sides[1].profile, &rows, &report.count)) {
 		gt_cli_error("out of memory");

@@ -411,7 +411,7 @@ static void put_job(struct html_export *page, const struct gt_names *names,
 static void put_about(struct html_export *page, const struct gt_names *names)
 {
 	const struct gt_timeline_totals *totals = gt_timeline_totals(page->timeline);
-	gt_auto_strbuf about = GT_STRBUF_INIT, losses = GT_STRBUF_INIT;
+	gt_auto_strbuf about = GT_STRBUF_INIT, losses = GT_STRBUF_INIT, overhead = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&about);
 	const struct gt_event_account *account = names ? gt_names_account(names) : NULL;
 
@@ -424,6 +424,10 @@ static void put_about(struct html_export *page, const struct gt_names *names)
 		gt_json_u64(&json, "calls", account->made);
 		gt_json_u64(&json, "lost calls", account->lost);
 		gt_json_u64(&json, "unfinished calls", account->unfinished);
+	}
+	if (names && gt_names_overhead(names)) {
+		gt_put_overhead(&overhead, gt_names_overhead(names));
+		gt_json_string(&json, "overhead", gt_strbuf_string(&overhead));
 	}
 	gt_json_u64(&json, "GPU operations with exact times", totals->gpu[GT_TIMES_EXACT]);
 	gt_json_u64(&json, "GPU operations with measured times", totals->gpu[GT_TIMES_MEASURED]);

@@ -139,8 +139,11 @@ void gt_json_via(struct gt_json *json, const struct gt_names *names);
 const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names);
 /* Add "probes took 0.35 % of the time of a CPU: …". */
 void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead);
-/* Add the key "overhead": an object, or null. */
-void gt_json_overhead(struct gt_json *json, const struct gt_names *names);
+/* Add an object, or null without an overhead. */
+void gt_json_overhead(struct gt_json *json, const char *key,
+		      const struct gt_event_overhead *overhead);
+/* The part of the time of a CPU that the probes took; 0 where it was not measured. */
+double gt_overhead_share(const struct gt_event_overhead *overhead);
 
 /* The machines on which the events were recorded: `machine` events, at most 256 of them. */
 const struct gt_event_machine *const *gt_names_machines(const struct gt_names *names,

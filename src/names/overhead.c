@@ -11,8 +11,7 @@ const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names)
 	return names->has_overhead ? &names->overhead : NULL;
 }
 
-/* The part of the time of a CPU that the probes took. */
-static double share_of(const struct gt_event_overhead *overhead)
+double gt_overhead_share(const struct gt_event_overhead *overhead)
 {
 	double cost = (double)overhead->run_time + (double)overhead->trap_time;
 
@@ -25,7 +24,7 @@ void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *ove
 		gt_strbuf_puts(text, "what probes cost is not known (it needs CAP_SYS_ADMIN)");
 	} else {
 		gt_strbuf_printf(text, "probes took %.2f %% of the time of a CPU: ",
-				 share_of(overhead) * 100);
+				 gt_overhead_share(overhead) * 100);
 		gt_format_duration(text, overhead->run_time);
 		gt_strbuf_printf(text, " in %" PRIu64 " runs of programs",
 				 (uint64_t)overhead->runs);
@@ -40,9 +39,9 @@ void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *ove
 	gt_strbuf_puts(text, " of CPU time");
 }
 
-void gt_json_overhead(struct gt_json *json, const struct gt_names *names)
+void gt_json_overhead(struct gt_json *json, const char *key,
+		      const struct gt_event_overhead *overhead)
 {
-	const struct gt_event_overhead *overhead = gt_names_overhead(names);
 	const struct {
 		const char *key;
 		uint64_t value;
@@ -54,10 +53,10 @@ void gt_json_overhead(struct gt_json *json, const struct gt_names *names)
 	};
 
 	if (!overhead) {
-		gt_json_null(json, "overhead");
+		gt_json_null(json, key);
 		return;
 	}
-	gt_json_object_begin(json, "overhead");
+	gt_json_object_begin(json, key);
 	gt_json_u64(json, "elapsed", overhead->elapsed);
 	gt_json_u64(json, "measured", overhead->measured);
 	for (size_t i = 0; i < gt_countof(measured); i++) {
@@ -67,7 +66,7 @@ void gt_json_overhead(struct gt_json *json, const struct gt_names *names)
 			gt_json_null(json, measured[i].key);
 	}
 	if (overhead->measured)
-		gt_json_double(json, "share", share_of(overhead));
+		gt_json_double(json, "share", gt_overhead_share(overhead));
 	else
 		gt_json_null(json, "share");
 	gt_json_u64(json, "cpu", overhead->own_time);

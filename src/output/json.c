@@ -276,7 +276,7 @@ static void put_overhead(struct gt_json *json, const struct gt_names *names,
 	gt_json_string(json, "schema", "gputap.overhead.1");
 	gt_json_u64(json, "time", event->time);
 	put_clock(json, event->clock);
-	gt_json_overhead(json, names);
+	gt_json_overhead(json, "overhead", gt_names_overhead(names));
 }
 
 static int json_event(void *opaque, const struct gt_names *names, const struct gt_event *event)

@@ -113,6 +113,16 @@ static void put_part(const struct gt_diff_report *report, enum gt_profile_part p
 	gt_report_put_rest(text, report->top, shown);
 }
 
+static void put_overhead(struct gt_strbuf *text, const char *name,
+			 const struct gt_event_overhead *overhead)
+{
+	if (!overhead)
+		return;
+	gt_strbuf_printf(text, "%s: overhead: ", name);
+	gt_put_overhead(text, overhead);
+	gt_strbuf_putc(text, '\n');
+}
+
 void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *text)
 {
 	uint64_t before = gt_profile_wall(report->profiles[0]);
@@ -131,6 +141,8 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 	for (unsigned i = 0; i < 2; i++)
 		if (report->losses[i])
 			gt_strbuf_printf(text, "%s: %s", report->names[i], report->losses[i]);
+	for (unsigned i = 0; i < 2; i++)
+		put_overhead(text, report->names[i], report->overheads[i]);
 	for (unsigned part = 0; part < GT_PROFILE_PARTS; part++)
 		put_part(report, (enum gt_profile_part)part, text);
 }
@@ -161,6 +173,8 @@ void gt_diff_put_json(const struct gt_diff_report *report, struct gt_json *json)
 	gt_json_u64(json, "wall_after", gt_profile_wall(report->profiles[1]));
 	gt_json_bool(json, "incomplete_before", report->losses[0]);
 	gt_json_bool(json, "incomplete_after", report->losses[1]);
+	gt_json_overhead(json, "overhead_before", report->overheads[0]);
+	gt_json_overhead(json, "overhead_after", report->overheads[1]);
 	gt_json_u64(json, "slower", count_verdicts(report, 1));
 	gt_json_u64(json, "faster", count_verdicts(report, -1));
 	gt_json_array_begin(json, "changes");

@@ -8,6 +8,7 @@
 struct gt_diff_report {
 	const char *names[2];  /* of the captures */
 	const char *losses[2]; /* what each lacks, in lines; NULL: it is complete */
+	const struct gt_event_overhead *overheads[2]; /* of each recording; NULL: not known */
 	const struct gt_profile *profiles[2];
 	const struct gt_profile_change *rows;
 	size_t count;

@@ -369,10 +369,7 @@ static int put_json(const struct gt_report *report, void *state,
 	gt_json_string(&json, "by", gt_by_name(options->by));
 	error = report->put_json(state, options, names, format->now, &json);
 	json_losses(&json, names, format->final);
-	if (format->final)
-		gt_json_overhead(&json, names);
-	else
-		gt_json_null(&json, "overhead");
+	gt_json_overhead(&json, "overhead", format->final ? gt_names_overhead(names) : NULL);
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 	return error;

@@ -398,6 +398,7 @@ void gt_top_put_head(struct gt_strbuf *text, const struct gt_top *top, const str
 	uint64_t interval = gt_top_interval(top), lost = lost_events(names);
 	size_t count;
 	const struct gt_top_sample *samples = gt_top_samples(top, &count);
+	const struct gt_event_overhead *overhead = gt_names_overhead(names);
 
 	gt_strbuf_puts(text, "events ");
 	put_number(text, (double)gt_top_events(top) * 1e9 / (double)interval);
@@ -406,6 +407,9 @@ void gt_top_put_head(struct gt_strbuf *text, const struct gt_top *top, const str
 	if (gt_top_omitted(top))
 		gt_strbuf_printf(text, ", %" PRIu64 " rows omitted (at most %d in a table)",
 				 gt_top_omitted(top), GT_TOP_ROWS);
+	if (overhead && overhead->measured)
+		gt_strbuf_printf(text, ", probes %.2f %% of a CPU",
+				 gt_overhead_share(overhead) * 100);
 	gt_strbuf_putc(text, '\n');
 	gt_put_gaps_line(text, names);
 	for (size_t i = 0; i < count; i++)
@@ -451,6 +455,7 @@ void gt_top_json(struct gt_json *json, const struct gt_top *top, const struct gt
 	gt_json_u64(json, "lost", lost_events(names));
 	gt_json_u64(json, "omitted", gt_top_omitted(top));
 	gt_json_gaps(json, names);
+	gt_json_overhead(json, "overhead", gt_names_overhead(names));
 	for (int table = 0; table < GT_TOP_TABLES; table++) {
 		size_t count;
 		const struct gt_top_row *const *rows =

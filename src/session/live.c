@@ -616,6 +616,14 @@ static struct gt_counts count_calls(const struct gt_live *live)
 	return counts;
 }
 
+/* What the probes have cost so far. */
+static void emit_overhead(struct gt_live *live)
+{
+	if (live->reader)
+		gt_overhead_emit(&live->overhead, &live->sources, live->host.events,
+				 gt_clock_monotonic());
+}
+
 static void emit_totals(struct gt_live *live)
 {
 	struct gt_counts counts;
@@ -665,6 +673,7 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 		if (is_over(live))
 			break;
 		if (interval && gt_clock_monotonic() >= next) {
+			emit_overhead(live);
 			emit_totals(live);
 			next = gt_clock_monotonic() + interval;
 		}
@@ -688,9 +697,7 @@ static void finish(struct gt_live *live)
 	if (live->reader)
 		gt_event_reader_finish(live->reader, take_record, live);
 	gt_opened_collect(&live->sources);
-	if (live->reader)
-		gt_overhead_emit(&live->overhead, &live->sources, live->host.events,
-				 gt_clock_monotonic());
+	emit_overhead(live);
 	gt_pipeline_drain(live->pipeline);
 	put_records(live, UINT64_MAX);
 	emit_clock(live);

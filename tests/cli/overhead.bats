@@ -18,8 +18,21 @@ overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ ru
 		expect_status 0
 		expect_error_line "$overhead"
 	done
+	gputap top -b -n 1 --interval 100ms --gpu soft -- "$calls" --wait 300 1000
+	expect_error_line '^events .*/s, lost 0, interval .*, probes [0-9.]+ % of a CPU$'
+	gputap top --json -n 1 --interval 100ms --gpu soft -o top.json -- "$calls" --wait 300 1000
+	jq -e '.overhead | .measured > 0 and .cpu > 0' top.json || fail "$(<top.json)"
 	gputap trace --gpu soft -v -o calls.txt -- "$calls" 1000
 	expect_error_line '^gputap: probes took [0-9.]+ % of the time of a CPU: '
+}
+
+@test "the page of a report states what the probes cost" {
+	command -v chromium >/dev/null || skip "chromium is not installed"
+	export HOME=$BATS_TEST_TMPDIR
+	gputap report --html page.html --gpu soft -- "$calls" 1000
+	expect_status 0
+	run -0 --separate-stderr "$root/tests/support/browser" page.html 'gputap.capture.about.overhead'
+	expect_output_line '^"probes took [0-9.]+ % of the time of a CPU: .*; gputap used .* of CPU time"$'
 }
 
 @test "runs and traps are those of the calls" {
@@ -55,6 +68,10 @@ traps_by() {
 	[ "$traps" -ge 2000 ]
 	gputap trace --json --from calls.gtap
 	expect_json "[.[] | select(.schema == \"gputap.overhead.1\")] | length == 1 and .[0].overhead.traps == $traps"
+	gputap diff calls.gtap calls.gtap
+	[ "$(grep -cE '^calls\.gtap: overhead: probes took [0-9.]+ % of the time of a CPU: ' <<<"$output")" -eq 2 ]
+	gputap diff --json calls.gtap calls.gtap
+	expect_json ".[0] | .overhead_before == .overhead_after and .overhead_before.traps == $traps"
 	gputap merge -o both.gtap calls.gtap calls.gtap
 	gputap kernels --json --from both.gtap
 	[ "$(jq .overhead.traps <<<"$output")" -eq $((2 * traps)) ]
