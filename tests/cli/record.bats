@@ -196,6 +196,67 @@ info() {
 	expect_error_line '^gputap: end of the recording: .*: flight\.2\.gtap$'
 }
 
+@test "at most --max-files files are written, and further triggers are counted" {
+	start_record -e cuda --ring 1M --max-files 1 --trigger signal,exit -o flight.gtap -- \
+		sh -c "'$calls' 50; touch called; sleep 60"
+	wait_for test -e called
+	kill -USR2 "$tracer"
+	wait_for grep -q '^gputap: SIGUSR2: ' err
+	kill "$tracer"
+	end_trace
+	expect_no_error_line '^gputap: end of the recording'
+	expect_error_line '^gputap: 1 file written; 1 more trigger without a file \('
+	[ -s flight.1.gtap ] && [ ! -e flight.2.gtap ]
+}
+
+@test "triggers within a second of a file are counted, and write none" {
+	# Each of the calls is a trigger; the program makes all of them in less than a second, or some later ones write.
+	record -e cuda --ring 1M --trigger slow=1ns -o flight.gtap -- "$calls" 1000
+	expect_status 0
+	[[ $stderr =~ gputap:\ ([0-9]+)\ files?\ written\;\ ([0-9]+)\ more\ trigger ]] || fail "$stderr"
+	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 1000 ]
+}
+
+@test "record takes a running process by -d, and the users of a library by -p" {
+	"$calls" --wait-for go 30 >/dev/null 3>&- &
+	target=$!
+	"$calls" --wait-for go 20 >/dev/null 3>&- &
+	wait_for test -e "/proc/$target/maps"
+	start_record -e cuda -d $target -o one.gtap
+	touch go
+	end_trace
+	expect_status 0
+	gputap trace --from one.gtap --json
+	expect_json "map(select(.schema == \"gputap.call.1\")) | length == 30 and all(.pid == $target)"
+	cp "$standin/libcudart.so.13" . # other tests may use the one that is built
+	start_record -e cuda -p ./libcudart.so.13 -o library.gtap
+	LD_LIBRARY_PATH=$PWD "$calls" 2 >/dev/null
+	"$calls" 5 >/dev/null
+	kill -INT "$tracer"
+	end_trace
+	expect_status 0
+	gputap trace --from library.gtap --json
+	expect_json 'map(select(.schema == "gputap.call.1")) | length == 2'
+}
+
+# peak_memory CALLS: of recording so many calls, KiB.
+peak_memory() {
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
+		"$build/gputap" record --gpu nvidia -e cuda --buffer-size 8M -o run.gtap -- "$calls" "$1"
+}
+
+@test "the memory of a recording does not grow with the calls" {
+	need_command python3
+	few=$(peak_memory 1000)
+	many=$(peak_memory 2000000)
+	gputap info --json run.gtap
+	expect_json '.[0] | .processes[0].calls + .calls_lost == 2000000'
+	# These records have 160 MB; the ring has 16 MB, which are mapped twice, the buffer 8 MB.
+	((many < few + 80000)) || fail "$few KiB for 1000 calls, $many KiB for 2 million"
+}
+
 @test "options of a flight recorder are checked" {
 	gputap record --trigger exit -- true
 	expect_status 2

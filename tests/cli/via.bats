@@ -44,6 +44,13 @@ same_calls() {
 	done
 }
 
+@test "the calls of each thread are those that uprobes see, in their order" {
+	need_probes
+	same_calls -f '*' -v -- "$programs/timed" threads
+	[ "$(jq -s 'map(select(.schema == "gputap.call.1")) | group_by(.tid) | length' out.json)" = 9 ]
+	jq -se 'map(select(.schema == "gputap.call.1" and .name == "cuLaunchKernel")) | length == 400' out.json
+}
+
 @test "calls of cuBLAS, cuDNN and NCCL are those that uprobes see, and calls of CUDA are inside them" {
 	need_probes
 	export LD_LIBRARY_PATH=$softgpu:$programs/libraries

@@ -107,6 +107,18 @@ expect() {
 		map(.control) == [range(2; 10) | "0x2080011\(.)"]'
 }
 
+@test "an Xid is a trigger of a flight recorder, and the file has it" {
+	gputap record -e nvidia --ring 1M --trigger xid -o flight.gtap -- "$fire" nvidia 'xid 79 GPU is gone'
+	expect_status 0
+	expect_error_line '^gputap: Xid 79.*: [0-9]+ events in .*: flight\.1\.gtap$'
+	expect_error_line '^gputap: 1 file written'
+	"$build/gputap" trace --from flight.1.gtap --json >out.json
+	"$fire" ledger >ledger.json
+	expect '[$events[] | select(.name == "xid") | .code] == [79]'
+	gputap why --xids flight.1.gtap
+	expect_output_line '^Xid 1 at T\+.*: 79 \(GPU has fallen off the bus\): .*GPU is gone$'
+}
+
 @test "an Xid that is in the kernel's log alone is shown once" {
 	# The log is in order: once the second one is shown, the line of the first one was read, too.
 	trace_calls -- sh -c "$fire nvidia 'xid 13 both'; $fire nvidia 'xid-log 74 only logged'

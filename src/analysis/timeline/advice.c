@@ -53,7 +53,8 @@ static bool find_pageable(const struct gt_process_breakdown *row, struct gt_strb
 	}
 	if (!is_share(ns, row->wall, 5))
 		return false;
-	gt_strbuf_printf(text, "%" PRIu64 " copies from or to pageable memory (", count);
+	gt_strbuf_printf(text, "%" PRIu64 " cop%s from or to pageable memory (", count,
+			 count == 1 ? "y" : "ies");
 	gt_format_bytes(text, bytes);
 	gt_strbuf_puts(text, ") took ");
 	put_share(text, ns, row->wall);

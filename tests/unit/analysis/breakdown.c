@@ -1,61 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Where the wall time went: the critical path, busy and idle times, and the causes of idle times.
  */
-#include "analysis/timeline/advice.h"
-#include "timeline.h"
-
-static struct gt_breakdown *breakdown;
-static const struct gt_process_breakdown *found;
-
-static int take_into_breakdown(void *analysis, const struct gt_names *names,
-			       const struct gt_event *event)
-{
-	return gt_breakdown_take(analysis, names, event);
-}
-
-/* The process begins at 1 ms; calls take 1 µs with 1 µs between them. */
-static void start_breakdown(void)
-{
-	gt_breakdown_free(breakdown);
-	breakdown = gt_breakdown_new(4);
-	STREAM_INTO(breakdown, take_into_breakdown);
-}
-
-static void finish_breakdown(void)
-{
-	const struct gt_process_breakdown *const *rows;
-	uint64_t sum = 0;
-	size_t count;
-
-	CHECK_INT(gt_breakdown_rows(breakdown, stream.names, true, &rows, &count), 0);
-	CHECK_INT(count, 1);
-	found = rows[0];
-	for (unsigned i = 0; i < GT_SPENDINGS; i++)
-		sum += found->spent[i];
-	CHECK_INT(sum, found->wall);
-	CHECK_INT(found->wall, found->end - found->start);
-}
-
-/* A launch that takes 1 µs, submitted in its middle; the kernel runs from and to these times. */
-static void launch_kernel(uint64_t in_stream, uint64_t begin, uint64_t end)
-{
-	launch(KERNEL, 1, 64, in_stream, 0);
-	feed_work(GT_GPU_KERNEL, stream.now - 500, begin, end);
-}
-
-static void copy_in(uint64_t in_stream, uint64_t begin, uint64_t end)
-{
-	copy_async(DEVICE, PINNED, 64, H2D, in_stream);
-	feed_work(GT_GPU_COPY_TO_DEVICE, stream.now - 500, begin, end);
-}
-
-/* A wait of the host up to a time. */
-static void wait_until(uint64_t handle, uint64_t end)
-{
-	stream.duration = end - stream.now - stream.gap;
-	synchronize_stream(handle);
-	stream.duration = 1000;
-}
+#include "breakdown.h"
 
 static void expect_spent(enum gt_spending spending, uint64_t ns, uint64_t idle)
 {
@@ -325,26 +271,6 @@ TEST("a session longer than what is collected is attributed in parts")
 	CHECK_INT(found->gpu_idle, 599999ULL * 3000);
 	expect_spent(GT_SPENT_LAUNCH, 600000ULL * 1000, 600000ULL * 1000);
 	CHECK_INT(found->gaps.count, 4);
-}
-
-TEST("advice has evidence, and none is given without")
-{
-	gt_auto_strbuf evidence = GT_STRBUF_INIT;
-
-	start_breakdown();
-	for (unsigned i = 0; i < 32; i++) {
-		uint64_t now = stream.now;
-
-		launch_kernel(0x11, now + 2000, now + 3000);
-		synchronize_stream(0x11);
-	}
-	finish_breakdown();
-	CHECK(gt_advice_evidence(GT_ADVICE_avoid_waits, found, &evidence));
-	CHECK_STR(gt_strbuf_string(&evidence),
-		  "32 waits for 32 operations; between operations the GPU was idle for 93.0 µs "
-		  "(74 %) of its time.");
-	CHECK(!gt_advice_evidence(GT_ADVICE_pin_memory, found, &evidence));
-	CHECK(!gt_advice_evidence(GT_ADVICE_overlap_copies, found, &evidence));
 }
 
 TEST("an operation is explained by the path to its end")

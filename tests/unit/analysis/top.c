@@ -158,6 +158,70 @@ TEST("a table has a limit, and rows beyond it are counted")
 	CHECK_INT(counter(GT_TOP_PROCESSES, 1000, "", GT_TOP_PROCESS_CALLS), 1);
 }
 
+static void name_ring(char *names, const char *ring)
+{
+	snprintf(names, GT_DRM_NAME_SIZE, "%s", ring);
+	snprintf(names + GT_DRM_NAME_SIZE, GT_DRM_NAME_SIZE, "0000:01:00.0");
+}
+
+static void feed_job(const char *ring, unsigned operation, uint64_t ran)
+{
+	char names[2 * GT_DRM_NAME_SIZE] = {0};
+	struct gt_event_drm_job *job;
+
+	name_ring(names, ring);
+	job = (void *)gt_event_new(GT_EVENT_drm_job, names, sizeof(names));
+	job->head.time = ++stream.now;
+	job->head.process = stream.process;
+	job->context = 7;
+	job->operation = (__u16)operation;
+	job->ran = ran;
+	feed_event(&job->head);
+	free(job);
+}
+
+static void feed_dependency(const char *ring)
+{
+	char names[2 * GT_DRM_NAME_SIZE] = {0};
+	struct gt_event_drm_dependency *event;
+
+	name_ring(names, ring);
+	event = (void *)gt_event_new(GT_EVENT_drm_dependency, names, sizeof(names));
+	event->head.time = ++stream.now;
+	event->operation = GT_DRM_BLOCKED;
+	feed_event(&event->head);
+	free(event);
+}
+
+TEST("rings of the DRM scheduler have rows with their jobs, waits and timeouts")
+{
+	const char *gfx = "0000:01:00.0 gfx", *copies = "0000:01:00.0 sdma0";
+
+	start();
+	for (unsigned i = 0; i < 3; i++)
+		feed_job("gfx", GT_DRM_QUEUE, 0);
+	feed_job("gfx", GT_DRM_RUN, 0);
+	feed_job("gfx", GT_DRM_RUN, 0);
+	feed_job("gfx", GT_DRM_DONE, 5000);
+	feed_job("gfx", GT_DRM_TIMEOUT, 0);
+	feed_dependency("gfx");
+	feed_job("sdma0", GT_DRM_QUEUE, 0);
+	refresh();
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_JOBS), 3);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_RUNNING), 1);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_DONE), 1);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_RUN), 5000);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_WAITS), 1);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_TIMEOUTS), 1);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, copies, GT_TOP_RING_JOBS), 1);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, copies, GT_TOP_RING_DONE), 0);
+	feed_job("gfx", GT_DRM_DONE, 7000);
+	refresh();
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_RUNNING), 0);
+	CHECK_INT(counter(GT_TOP_RINGS, 0, gfx, GT_TOP_RING_RUN), 12000);
+	CHECK_INT(row_of(GT_TOP_RINGS, 0, gfx)->before[GT_TOP_RING_RUN], 5000);
+}
+
 TEST("what was lost is a row of its source")
 {
 	struct gt_event_account account = {
