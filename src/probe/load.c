@@ -150,6 +150,18 @@ int gt_load_sum_counters(int map_fd, void *sums, size_t count)
 	return 0;
 }
 
+int gt_load_fill_array(const struct bpf_map *map, const void *values)
+{
+	uint32_t count = bpf_map__max_entries(map);
+	gt_autofree uint32_t *keys = calloc(count, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		keys[i] = i;
+	return bpf_map_update_batch(bpf_map__fd(map), keys, values, &count, NULL);
+}
+
 uint64_t gt_load_count_entries(const struct bpf_map *map)
 {
 	uint32_t max = map ? bpf_map__max_entries(map) : 0, count = max, batch;

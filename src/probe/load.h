@@ -31,6 +31,9 @@ int gt_load_failed(int error, const char *what, struct gt_diag *diag);
 /* Add the only element of a per-CPU array, `count` __u64, over all CPUs to `sums`. */
 int gt_load_sum_counters(int map_fd, void *sums, size_t count);
 
+/* Set all values of an array map: Linux 5.6, which is older than ring buffers. 0 or an error. */
+int gt_load_fill_array(const struct bpf_map *map, const void *values);
+
 /* The number of entries of a hash map; 0 if they cannot be read. */
 uint64_t gt_load_count_entries(const struct bpf_map *map);
 

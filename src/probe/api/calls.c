@@ -165,21 +165,27 @@ static int find_summed(struct call_source *state)
 
 static int fill_plans(struct call_source *state)
 {
-	int map = bpf_map__fd(state->skeleton->maps.plans);
+	gt_autofree struct gt_plan *plans = calloc(gt_api_count(), sizeof(*plans));
 	uint32_t summed = 0;
 
+	if (!plans)
+		return -ENOMEM;
 	for (unsigned row = 0; row < gt_api_count(); row++) {
-		struct gt_plan plan = {0};
-		int error;
-
-		gt_api_plan(gt_api_function(row), &plan);
+		gt_api_plan(gt_api_function(row), &plans[row]);
 		if (summed < state->summed.count && state->summed.items[summed] == row)
-			plan.sums = summed++;
-		error = bpf_map_update_elem(map, &row, &plan, BPF_ANY);
-		if (error)
-			return error;
+			plans[row].sums = summed++;
 	}
-	return 0;
+	return gt_load_fill_array(state->skeleton->maps.plans, plans);
+}
+
+/* What an option needs is small without it: entries are allocated when a map is created. */
+static void size_maps(struct call_source *state, const struct gt_call_settings *settings)
+{
+	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
+	if (state->attacher.method != GT_ATTACH_PERF)
+		bpf_map__set_max_entries(state->skeleton->maps.sites, 1);
+	if (!settings->python)
+		bpf_map__set_max_entries(state->skeleton->maps.python_codes, 1);
 }
 
 static int reuse_unwind_maps(struct call_source *state, const struct gt_unwind_maps *maps)
@@ -244,7 +250,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 		error = find_summed(state);
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
-	bpf_map__set_max_entries(state->skeleton->maps.plans, gt_api_count());
+	size_maps(state, &settings);
 	prepare_programs(state);
 	error = calls_bpf__load(state->skeleton);
 	if (!error)
