@@ -62,12 +62,35 @@ trace_script() {
 	[ -z "$(recorded_stacks | tr -d '\n')" ]
 }
 
-@test "a row by stack is called after the Python function" {
+@test "the callers in a capture's lines are Python functions" {
 	need_command python3
 	trace -p "$library" --stack fp -o calls.gtap -- "$(interpreters | head -n 1)" "$script" "$library"
 	gputap trace --from calls.gtap -v
 	expect_output_line '^ +at call \(callers\.py:[0-9]+\)$'
 	expect_output_line '^ +at .*recurse \(callers\.py:[0-9]+\)$'
+}
+
+@test "a row by stack is called after the Python function" {
+	need_command python3
+	cat >train.py <<'EOF'
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+def allocate():
+    memory = ctypes.c_void_p()
+    library.cudaMalloc(ctypes.byref(memory), 100)
+def train_step():
+    allocate()
+def main():
+    train_step()
+    allocate()
+main()
+EOF
+	gputap leaks --gpu nvidia --by stack -p "$library" -- "$(interpreters | head -n 1)" train.py "$library"
+	expect_error_line ' allocate \(train\.py:5\) ← train_step \(train\.py:7\)$'
+	expect_error_line ' allocate \(train\.py:5\) ← main \(train\.py:10\)$'
+	gputap leaks --gpu nvidia --by stack --python off -p "$library" -- "$(interpreters | head -n 1)" \
+		train.py "$library"
+	expect_no_error_line 'train\.py:'
 }
 
 @test "many threads have their own Python callers" {

@@ -9,7 +9,7 @@
 #include "tap.h"
 
 /*
- * The tables of this function, compiled by three versions, and the lines that their own
+ * The tables of this function, compiled by four versions, and the lines that their own
  * dis.findlinestarts() and co_lines() report:
  *
  *   1 def f(a,
@@ -24,6 +24,10 @@
  */
 static const uint8_t table_3_9[] = {0, 2, 2, 1, 2, 255, 4, 3, 12, 1, 10, 1};
 static const uint8_t table_3_10[] = {2, 2, 2, 1, 4, 255, 12, 3, 10, 1, 4, 1};
+static const uint8_t table_3_11[] = {
+	128, 0,   224, 9,   10, 216, 9,  10,  241, 3,   1, 10,  11,  128, 65,  245, 6,  0,   14,
+	19,  144, 49,  137, 88, 140, 88, 240, 0,   1,   5, 15,  240, 0,   1,   5,   15, 136, 1,
+	216, 8,   9,   136, 81, 137, 6,  136, 1,   136, 1, 216, 12,  13,  240, 0,   1,  5,   14};
 static const uint8_t table_3_12[] = {
 	128, 0,  224, 9,  10,  216, 9,   10, 241, 3,   1,  10,  11,  128, 65, 244, 6,   0,
 	14,  19, 144, 49, 139, 88,  242, 0,  1,   5,   15, 136, 1,   216, 8,  9,   136, 81,
@@ -57,6 +61,14 @@ TEST("lines of 3.10 are those of its own table")
 							{8, 20, 6}, {20, 30, 7}, {30, 34, 8}};
 
 	check_lines(10, table_3_10, sizeof(table_3_10), expected, gt_countof(expected));
+}
+
+TEST("lines of 3.11 are those of its own table")
+{
+	static const struct expected_line expected[] = {
+		{0, 2, 1}, {2, 4, 3}, {4, 6, 4}, {6, 12, 3}, {12, 46, 6}, {46, 58, 7}, {58, 62, 8}};
+
+	check_lines(11, table_3_11, sizeof(table_3_11), expected, gt_countof(expected));
 }
 
 TEST("lines of 3.12 are those of its own table")

@@ -7,8 +7,8 @@
 #include "tap.h"
 
 /* Verifies a program; its error. *ret_effort is what that took. */
-static int verify_within(const char *text, uint64_t max_work,
-			 struct gt_verify_effort *ret_effort, struct gt_diag *diag)
+static int verify_within(const char *text, uint64_t max_work, struct gt_verify_effort *ret_effort,
+			 struct gt_diag *diag)
 {
 	const struct gt_bpf_object object = {0};
 	const struct gt_verify_options options = {
