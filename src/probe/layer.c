@@ -559,6 +559,9 @@ void gt_layer_detach(void *opaque)
 
 	state->detached = true;
 	detach_hooks(state);
+	if (first && state->extra.data)
+		state->extra.emitted +=
+			state->layer->extra->poll(state->extra.data, state->object, true);
 	/* The session reads the ring after this. */
 	if (first && state->layer->finish && state->host && state->object)
 		state->layer->finish(state->host, state->object);
@@ -693,9 +696,6 @@ void gt_layer_collect(void *opaque)
 	struct gt_event_totals *event = (void *)gt_event_new(GT_EVENT_totals, state->layer->name,
 							     strlen(state->layer->name));
 
-	if (state->extra.data && state->detached)
-		state->extra.emitted +=
-			state->layer->extra->poll(state->extra.data, state->object, true);
 	if (event) {
 		event->head.time = gt_clock_monotonic();
 		event->recorded = sums.recorded + state->extra.emitted;

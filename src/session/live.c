@@ -696,10 +696,13 @@ static void finish(struct gt_live *live)
 	/* Before the notes of the sources about the whole session. */
 	if (live->reader)
 		gt_event_reader_finish(live->reader, take_record, live);
+	/* Totals follow the events that they count. */
+	gt_pipeline_drain(live->pipeline);
+	put_records(live, UINT64_MAX);
+	gt_pipeline_release(live->pipeline, UINT64_MAX);
 	gt_opened_collect(&live->sources);
 	emit_overhead(live);
 	gt_pipeline_drain(live->pipeline);
-	put_records(live, UINT64_MAX);
 	emit_clock(live);
 	counts = count_calls(live);
 	if (counts.untraced) {

@@ -52,6 +52,14 @@ events() {
 	grep -q "^gputap: sched: $count events: $count recorded, 0 lost$" <<<"$stderr"
 }
 
+@test "the totals follow the events that they count, also those of the last moment" {
+	gputap trace --gpu nvidia -e syscall,cgroup --json -o out.json -- true
+	expect_status 0
+	run -0 jq -rs 'map(.schema) | [index("gputap.totals.1") > rindex("gputap.event.1"),
+		rindex("gputap.event.1") != null, .[-1] == "gputap.account.1"] | all' out.json
+	[ "$output" = true ] || fail "$(jq -r .schema out.json | uniq -c)"
+}
+
 @test "children of the command are traced, other processes are not" {
 	sleep 30 3>&- &
 	other=$!

@@ -66,6 +66,22 @@ expect_json() {
 		.path == \"/gputap-test-$$\")"
 }
 
+@test "a cgroup that is frozen and thawed is shown: who asks for it, and when all its threads are" {
+	root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	group=$root/gputap-freeze-$$
+	[ -n "$root" ] && mkdir "$group" 2>/dev/null || skip "no cgroup of version 2 can be made here"
+	[ -e "$group/cgroup.freeze" ] || { rmdir "$group" && skip "this kernel does not freeze cgroups"; }
+	gputap trace -e cgroup --json -o out.json -- sh -c "sleep 60 &
+		echo \$! >$group/cgroup.procs
+		echo 1 >$group/cgroup.freeze; until grep -qx 'frozen 1' $group/cgroup.events; do sleep 0.05; done
+		echo 0 >$group/cgroup.freeze; until grep -qx 'frozen 0' $group/cgroup.events; do sleep 0.05; done
+		kill \$!; wait"
+	rmdir "$group"
+	expect_json out.json "map(select(((.path // \"\") | endswith(\"/gputap-freeze-$$\")) and
+		(.name | endswith(\"_stall\") | not))) | map(.name) == [\"freeze\", \"frozen\", \"unfreeze\", \"thawed\"] and
+		all(.pid == 0 and .cgroup > 0) and (map(.cgroup) | unique | length) == 1"
+}
+
 @test "stat summarizes faults and block I/O together" {
 	gputap stat -e fault,block,power --json -o out.json -- dd if=/dev/zero of=file bs=64k count=2
 	expect_status 0

@@ -18,6 +18,29 @@ setup() {
 		all(.minor_duration.count == .minor and .major_duration.count == .major)' stat.json
 }
 
+# The command is the only one that the kernel may kill; gputap is in the group, so that it reads the
+# group's files before the command runs.
+@test "a command that is killed since its cgroup has no memory left is reported, though it ends at once" {
+	group=/sys/fs/cgroup/gputap-memory-$$
+	mkdir "$group" 2>/dev/null || skip "no cgroup of version 2 can be made here"
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control && [ -e "$group/memory.max" ] ||
+		skip "this kernel limits no memory"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	sh -c 'echo -1000 >/proc/self/oom_score_adj
+		echo $$ >"$1/cgroup.procs"
+		exec "$2" trace -e cgroup --json -o out.json -- sh -c "echo 1000 >/proc/\$\$/oom_score_adj
+			echo \$((\$(cat $1/memory.current) + (16 << 20))) >$1/memory.max
+			exec dd if=/dev/zero of=/dev/null bs=256M count=1"' sh "$group" "$build/gputap" || status=$?
+	[ "$status" = 137 ]
+	echo max >"$group/memory.max"
+	rmdir "$group"
+	for name in memory_max oom_kill; do
+		run -0 jq -s --arg name $name 'map(select(.name == $name)) | length > 0 and all(.count > 0) and
+			all(.path == "/gputap-memory-'$$'")' out.json
+		[ "$output" = true ] || fail "no $name: $(cat out.json)"
+	done
+}
+
 @test "stat has the steps of a suspend of the system and their times" {
 	[ -w /sys/power/pm_test ] || skip "this kernel has no /sys/power/pm_test"
 	echo 1 >/sys/module/suspend/parameters/pm_test_delay || skip "the suspend cannot be tested"

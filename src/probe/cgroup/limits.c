@@ -285,7 +285,8 @@ static uint64_t limits_poll(void *opaque, struct bpf_object *object, bool final)
 	uint64_t expirations;
 
 	if (limits->timer < 0 ||
-	    read(limits->timer, &expirations, sizeof(expirations)) != sizeof(expirations))
+	    (read(limits->timer, &expirations, sizeof(expirations)) != sizeof(expirations) &&
+	     !final))
 		return 0;
 	limits->emitted = 0;
 	add_processes(limits);
