@@ -37,8 +37,15 @@ enum gt_agent_count {
 	GT_AGENT_CALL_ENTRIES_LOST,
 	GT_AGENT_CALL_OTHERS_LOST, /* events of other kinds; calls that were abandoned */
 	GT_AGENT_CALL_UNHOOKED,    /* functions that programs looked up and that are not hooked */
+	/* What the hooks of calls cost: of each thread every GT_AGENT_COST_PERIOD-th entry or
+	 * return is measured, how many, and their time in ns. */
+	GT_AGENT_CALL_RUNS,
+	GT_AGENT_CALL_RUN_NS,
 	GT_AGENT_COUNTS,
 };
+
+/* Odd: entries and returns alternate. */
+#define GT_AGENT_COST_PERIOD 61
 
 enum {
 	GT_AGENT_RING_PAGE = 4096, /* of the head */
@@ -86,9 +93,15 @@ static inline __u64 gt_agent_ring_tag(__u64 position)
 	return ~position;
 }
 
+static inline void gt_agent_add(const struct gt_agent_ring *ring, enum gt_agent_count count,
+				__u64 number)
+{
+	__atomic_fetch_add(&ring->head->counts[count], number, __ATOMIC_RELAXED);
+}
+
 static inline void gt_agent_count(const struct gt_agent_ring *ring, enum gt_agent_count count)
 {
-	__atomic_fetch_add(&ring->head->counts[count], 1, __ATOMIC_RELAXED);
+	gt_agent_add(ring, count, 1);
 }
 
 /*

@@ -499,6 +499,15 @@ static void count_calls(const void *context, struct gt_counts *counts)
 	gt_agent_calls_count(times->calls, counts);
 }
 
+static void cost_of_calls(const void *context, struct gt_probe_cost *cost)
+{
+	const struct gt_gpu_times *times = context;
+	struct gt_inject_event_counts all = gt_inject_event_counts(times->inject);
+
+	cost->runs += all.counts[GT_AGENT_CALL_RUNS] * GT_AGENT_COST_PERIOD;
+	cost->run_ns += all.counts[GT_AGENT_CALL_RUN_NS] * GT_AGENT_COST_PERIOD;
+}
+
 uint32_t gt_gpu_times_ring(const struct gt_trace_options *options, uint64_t period)
 {
 	bool has_calls = options->via == GT_VIA_AGENT;
@@ -565,6 +574,7 @@ int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 	if (options->via == GT_VIA_AGENT) {
 		error = gt_agent_calls_open(options, times->inject, &times->calls, diag);
 		times->companion.count = count_calls;
+		times->companion.cost = cost_of_calls;
 	}
 	if (!error)
 		*ret_times = gt_take(times);

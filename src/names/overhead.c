@@ -21,13 +21,13 @@ double gt_overhead_share(const struct gt_event_overhead *overhead)
 void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead)
 {
 	if (!overhead->measured) {
-		gt_strbuf_puts(text, "what probes cost is not known (it needs CAP_SYS_ADMIN)");
+		gt_strbuf_puts(
+			text, "what probes cost is not known (too few calls, or no CAP_SYS_ADMIN)");
 	} else {
 		gt_strbuf_printf(text, "probes took %.2f %% of the time of a CPU: ",
 				 gt_overhead_share(overhead) * 100);
 		gt_format_duration(text, overhead->run_time);
-		gt_strbuf_printf(text, " in %" PRIu64 " runs of programs",
-				 (uint64_t)overhead->runs);
+		gt_strbuf_printf(text, " in %" PRIu64 " runs", (uint64_t)overhead->runs);
 		if (overhead->traps) {
 			gt_strbuf_puts(text, ", ");
 			gt_format_duration(text, overhead->trap_time);

@@ -9,6 +9,7 @@
 
 #include "event/queue.h"
 #include "launch/environment.h"
+#include "probe/cost.h"
 #include "probe/source.h"
 
 struct gt_inject;
@@ -35,6 +36,8 @@ struct gt_companion {
 	int (*poll)(void *context, struct gt_event_queue *events, bool ended, struct gt_diag *diag);
 	/* Add the counts of its calls so far; NULL: it has none. */
 	void (*count)(const void *context, struct gt_counts *counts);
+	/* Add what its hooks have cost the processes so far; NULL: it is not measured. */
+	void (*cost)(const void *context, struct gt_probe_cost *cost);
 	uint64_t complete; /* with calls: all events up to this time were queued */
 	bool more;         /* events wait: the next call should follow soon */
 };

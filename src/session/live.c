@@ -481,7 +481,8 @@ static int begin_overhead(struct gt_live *live, struct gt_diag *diag)
 		return gt_diag(diag, -EINVAL, "session", NULL,
 			       "invalid value '%s' for --max-overhead (a percentage, such as 2%%)",
 			       limit_text);
-	/* Without BPF programs nothing is measured. */
+	/* Without BPF programs the kernel measures nothing. */
+	live->overhead.start = live->start;
 	if (!live->reader)
 		return 0;
 	gt_overhead_begin(&live->overhead, &live->sources, limit_text, live->start);
@@ -619,9 +620,15 @@ static struct gt_counts count_calls(const struct gt_live *live)
 /* What the probes have cost so far. */
 static void emit_overhead(struct gt_live *live)
 {
-	if (live->reader)
-		gt_overhead_emit(&live->overhead, &live->sources, live->host.events,
-				 gt_clock_monotonic());
+	const struct gt_companion *companion = live->options->companion;
+	bool has_hooks = companion && companion->cost;
+	struct gt_probe_cost hooks = {0};
+
+	if (has_hooks)
+		companion->cost(companion->context, &hooks);
+	if (live->reader || has_hooks)
+		gt_overhead_emit(&live->overhead, &live->sources, has_hooks ? &hooks : NULL,
+				 live->host.events, gt_clock_monotonic());
 }
 
 static void emit_totals(struct gt_live *live)

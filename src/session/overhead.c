@@ -109,7 +109,8 @@ uint64_t gt_overhead_ns(const struct gt_probe_cost *cost)
 }
 
 void gt_overhead_emit(struct gt_overhead *overhead, const gt_opened_list *sources,
-		      struct gt_event_queue *events, uint64_t now)
+		      const struct gt_probe_cost *hooks, struct gt_event_queue *events,
+		      uint64_t now)
 {
 	struct gt_event_overhead event = {
 		.head.time = now,
@@ -130,6 +131,12 @@ void gt_overhead_emit(struct gt_overhead *overhead, const gt_opened_list *source
 		event.run_time = (uint64_t)((double)overhead->cost.run_ns * scale);
 		event.traps = (uint64_t)((double)overhead->cost.traps * scale);
 		event.trap_time = event.traps ? event.traps * gt_probe_trap_ns() : 0;
+	}
+	/* Where the kernel must not measure its programs, the sum is not known. */
+	if (hooks && hooks->runs && !overhead->denied) {
+		event.measured = event.measured ? event.measured : event.elapsed;
+		event.runs += hooks->runs;
+		event.run_time += hooks->run_ns;
 	}
 	gt_event_queue_copy(events, &event.head);
 }

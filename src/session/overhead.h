@@ -32,9 +32,13 @@ void gt_overhead_begin(struct gt_overhead *overhead, const gt_opened_list *sourc
 		       uint64_t now);
 /* To be called often: begins and ends measurements. */
 void gt_overhead_tick(struct gt_overhead *overhead, const gt_opened_list *sources, uint64_t now);
-/* Emit an `overhead` event with the cost up to now, before the sources are closed. */
+/*
+ * Emit an `overhead` event with the cost up to now, before the sources are closed. `hooks` is what
+ * the agent's hooks have cost since the beginning; NULL: there are none.
+ */
 void gt_overhead_emit(struct gt_overhead *overhead, const gt_opened_list *sources,
-		      struct gt_event_queue *events, uint64_t now);
+		      const struct gt_probe_cost *hooks, struct gt_event_queue *events,
+		      uint64_t now);
 void gt_overhead_end(struct gt_overhead *overhead);
 
 /* The time that a cost takes from the traced processes: programs and traps, ns. */

@@ -10,7 +10,7 @@ setup() {
 }
 
 calls=$build/tests/programs/calls
-overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ runs? of programs.*; gputap used .* of CPU time\.$'
+overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ runs?.*; gputap used .* of CPU time\.$'
 
 @test "every report states what the probes cost" {
 	for report in kernels leaks copies errors report why stat; do
@@ -33,6 +33,19 @@ overhead='^Overhead: probes took [0-9.]+ % of the time of a CPU: .* in [0-9]+ ru
 	expect_status 0
 	run -0 --separate-stderr "$root/tests/support/browser" page.html 'gputap.capture.about.overhead'
 	expect_output_line '^"probes took [0-9.]+ % of the time of a CPU: .*; gputap used .* of CPU time"$'
+}
+
+@test "with the agent a report states what its hooks cost" {
+	need_command jq
+	need_file "$build/tests/programs/timed" "program of CUDA"
+	gputap kernels --via agent --gpu soft -- "$build/tests/programs/timed" threads
+	expect_status 0
+	expect_error_line '^Overhead: probes took [0-9.]+ % of the time of a CPU: [0-9.]+ .?s in [0-9]+ runs; gputap used .* of CPU time\.$'
+	gputap kernels --via agent --gpu soft --json -o kernels.json -- "$build/tests/programs/timed" threads
+	# 400 launches of 8 threads: of each thread one in 61 entries and returns is measured.
+	jq -e '.overhead | .measured == .elapsed and .probe_runs % 61 == 0 and .probe_runs >= 8 * 61 and
+		.probe_runs <= 9 * 61 * 4 and .probe_time > .probe_runs and .traps == 0' kernels.json ||
+		fail "$(jq .overhead kernels.json)"
 }
 
 @test "runs and traps are those of the calls" {

@@ -561,6 +561,22 @@ static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot 
 	return true;
 }
 
+/* What an entry or return costs. 0: this one is not measured. */
+static uint64_t begin_cost(struct gt_call_thread *thread)
+{
+	return thread->runs++ % GT_AGENT_COST_PERIOD == GT_AGENT_COST_PERIOD / 2 ? read_clock() : 0;
+}
+
+static void end_cost(uint64_t begun)
+{
+	const struct gt_agent_ring *ring = begun ? ring_here() : NULL;
+
+	if (!ring)
+		return;
+	gt_agent_count(ring, GT_AGENT_CALL_RUNS);
+	gt_agent_add(ring, GT_AGENT_CALL_RUN_NS, read_clock() - begun);
+}
+
 /* Whether gt_call_end follows, and the words of arguments on the stack. Called by stubs.S. */
 struct gt_call_begun {
 	uint64_t is_recorded;
@@ -576,6 +592,7 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 	const struct gt_agent_call_row *row;
 	struct gt_call_thread *thread = own_thread;
 	int error = errno;
+	uint64_t begun;
 	bool recorded;
 
 	if (state == GT_SLOT_UNRESOLVED) {
@@ -596,7 +613,9 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 		return (struct gt_call_begun){0};
 	}
 	thread->busy = true;
+	begun = begin_cost(thread);
 	recorded = begin_call(thread, slot, row, saved);
+	end_cost(begun);
 	thread->busy = false;
 	errno = error;
 	return (struct gt_call_begun){recorded, row->stack_words};
@@ -653,12 +672,13 @@ void gt_call_end(const void *stack, uint64_t result)
 {
 	struct gt_call_thread *thread = own_thread;
 	int error = errno;
-	uint64_t now;
+	uint64_t now, begun;
 
 	if (!thread || thread->busy || !process.table)
 		return;
 	now = read_clock();
 	thread->busy = true;
+	begun = begin_cost(thread);
 	abandon_below(thread, (uintptr_t)stack, now);
 	if (thread->depth) {
 		struct gt_call_frame *frame = &thread->frames[thread->depth - 1];
@@ -669,6 +689,7 @@ void gt_call_end(const void *stack, uint64_t result)
 			end_call(thread, frame, now);
 		}
 	}
+	end_cost(begun);
 	thread->busy = false;
 	errno = error;
 }
