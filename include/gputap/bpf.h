@@ -73,7 +73,8 @@
  *
  * line is for code with line information (-lineinfo): before the first instruction of a line in the
  * text of the PTX, as with a breakpoint; inlined copies of a line are lines of their own. Copies of
- * an unrolled loop and other instructions of the line are not counted. bpf_source_line has the line.
+ * an unrolled loop and other instructions of the line are not counted. bpf_source_line has the
+ * line.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.

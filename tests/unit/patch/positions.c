@@ -10,45 +10,46 @@
  * predicated paths, the others do not.
  */
 #define POSITIONS_HEADER ".version 7.8\n.target sm_80\n.address_size 64\n"
-static const char text[] = POSITIONS_HEADER ".file 1 \"k.cu\"\n"
-	/* Leaves by a predicated ret, or at its end without an instruction. */
-	".func leave(.reg .u64 at, .reg .u32 lane)\n{\n"
-	"\t.reg .pred %q;\n"
-	"\tsetp.lt.u32 %q, lane, 5;\n"
-	"\t@%q ret;\n"
-	"\tst.global.u32 [at+600], lane;\n"
-	"}\n"
-	".visible .entry k(.param .u64 p)\n{\n"
-	"\t.reg .pred %p<8>;\n\t.reg .b32 %r<16>;\n\t.reg .b64 %rd<16>;\n"
-	"\t.shared .align 16 .b8 tile[512];\n"
-	"\t.loc 1 5 1\n\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
-	"\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
-	"\tand.b32 %r2, %r1, 31;\n\tsetp.lt.u32 %p1, %r2, 5;\n"
-	"\tmov.u32 %r3, tile;\n\tshl.b32 %r4, %r1, 2;\n\tadd.u32 %r3, %r3, %r4;\n"
-	/* Two copies, one of them predicated. */
-	"\tcp.async.ca.shared.global [%r3], [%rd3], 4;\n"
-	"\t@%p1 cp.async.ca.shared.global [%r3], [%rd3+4], 4;\n"
-	"\tcp.async.wait_all;\n"
-	"\tbar.sync 0;\n"
-	"\tbarrier.sync.aligned 1;\n"
-	"\tcall leave, (%rd3, %r2);\n"
-	/* A load, two stores, two atomics. */
-	"\tld.shared.u32 %r5, [%r3];\n"
-	"\tst.global.u32 [%rd3+300], %r5;\n"
-	"\tatom.global.add.u32 %r6, [%rd1+900], 1;\n"
-	"\t.loc 1 6 1\n\t@%p1 red.global.add.u32 [%rd1+904], 1;\n"
-	/* Three iterations: two back edges, three branches. */
-	"\tmov.u32 %r7, 0;\n"
-	"$loop:\n"
-	"\t.loc 1 7 1\n\tadd.u32 %r7, %r7, 1;\n"
-	"\t.loc 1 6 9\n\tsetp.lt.u32 %p2, %r7, 3;\n"
-	"\t.loc 1 7 5\n\t@%p2 bra $loop;\n"
-	/* Lanes 0 and 1 exit, 2 to 4 return, the others reach the end. */
-	"\tsetp.lt.u32 %p3, %r2, 2;\n"
-	"\t@%p3 exit;\n"
-	"\t@%p1 ret;\n"
-	"\tmov.u32 %r7, 0;\n"
-	"}\n";
+static const char text[] =
+	POSITIONS_HEADER ".file 1 \"k.cu\"\n"
+			 /* Leaves by a predicated ret, or at its end without an instruction. */
+			 ".func leave(.reg .u64 at, .reg .u32 lane)\n{\n"
+			 "\t.reg .pred %q;\n"
+			 "\tsetp.lt.u32 %q, lane, 5;\n"
+			 "\t@%q ret;\n"
+			 "\tst.global.u32 [at+600], lane;\n"
+			 "}\n"
+			 ".visible .entry k(.param .u64 p)\n{\n"
+			 "\t.reg .pred %p<8>;\n\t.reg .b32 %r<16>;\n\t.reg .b64 %rd<16>;\n"
+			 "\t.shared .align 16 .b8 tile[512];\n"
+			 "\t.loc 1 5 1\n\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n"
+			 "\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+			 "\tand.b32 %r2, %r1, 31;\n\tsetp.lt.u32 %p1, %r2, 5;\n"
+			 "\tmov.u32 %r3, tile;\n\tshl.b32 %r4, %r1, 2;\n\tadd.u32 %r3, %r3, %r4;\n"
+			 /* Two copies, one of them predicated. */
+			 "\tcp.async.ca.shared.global [%r3], [%rd3], 4;\n"
+			 "\t@%p1 cp.async.ca.shared.global [%r3], [%rd3+4], 4;\n"
+			 "\tcp.async.wait_all;\n"
+			 "\tbar.sync 0;\n"
+			 "\tbarrier.sync.aligned 1;\n"
+			 "\tcall leave, (%rd3, %r2);\n"
+			 /* A load, two stores, two atomics. */
+			 "\tld.shared.u32 %r5, [%r3];\n"
+			 "\tst.global.u32 [%rd3+300], %r5;\n"
+			 "\tatom.global.add.u32 %r6, [%rd1+900], 1;\n"
+			 "\t.loc 1 6 1\n\t@%p1 red.global.add.u32 [%rd1+904], 1;\n"
+			 /* Three iterations: two back edges, three branches. */
+			 "\tmov.u32 %r7, 0;\n"
+			 "$loop:\n"
+			 "\t.loc 1 7 1\n\tadd.u32 %r7, %r7, 1;\n"
+			 "\t.loc 1 6 9\n\tsetp.lt.u32 %p2, %r7, 3;\n"
+			 "\t.loc 1 7 5\n\t@%p2 bra $loop;\n"
+			 /* Lanes 0 and 1 exit, 2 to 4 return, the others reach the end. */
+			 "\tsetp.lt.u32 %p3, %r2, 2;\n"
+			 "\t@%p3 exit;\n"
+			 "\t@%p1 ret;\n"
+			 "\tmov.u32 %r7, 0;\n"
+			 "}\n";
 
 enum {
 	THREADS = 2 * 70,
