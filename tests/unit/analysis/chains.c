@@ -2,12 +2,15 @@
 #include "analysis/chains.h"
 
 #include "analysis.h"
+#include "analysis/analysis.h"
 #include "analysis/kernels.h"
 #include "analysis/leaks.h"
 #include "names/kept.h"
+#include "probe/python/python.h"
 
-/* A caller of a process at an address. */
-static void feed_caller(uint32_t process, uint64_t address, const char *function, uint32_t line)
+/* A caller of a process at an address of a file; of train.c if it has a line. */
+static void feed_caller_in(uint32_t process, const char *path, uint64_t address,
+			   const char *function, uint32_t line)
 {
 	const struct gt_source_frame frame = {.function = function,
 					      .symbol = function,
@@ -15,11 +18,16 @@ static void feed_caller(uint32_t process, uint64_t address, const char *function
 					      .offset = line ? 0 : 16,
 					      .line = line};
 	const struct gt_location location = {
-		.path = "/bin/train", .offset = address, .frames = &frame, .frame_count = 1};
+		.path = path, .offset = address, .frames = &frame, .frame_count = 1};
 	gt_autofree struct gt_event *event = gt_kept_location_event(process, address, &location);
 
 	CHECK(event);
 	feed_event(event);
+}
+
+static void feed_caller(uint32_t process, uint64_t address, const char *function, uint32_t line)
+{
+	feed_caller_in(process, "/bin/train", address, function, line);
 }
 
 static void feed_stack(uint32_t process, uint64_t number, const uint64_t *callers, size_t count)
@@ -159,6 +167,59 @@ TEST("addresses in no file are no callers, unless there is no other")
 	gt_chain_put_whole(&whole, stream.names, 100, 1);
 	CHECK_STR(gt_strbuf_string(&whole),
 		  "my_alloc (train.c:3) ← 0x7ffc1230 ← loadA (train.c:9) ← 0x7ffc1240");
+}
+
+/* A code object of Python 3.9 with one line, and the Python frames of a stack: inner to outer. */
+static void feed_code(uint64_t number, const char *function, uint32_t line)
+{
+	char texts[GT_PYTHON_NAME + GT_PYTHON_FILE] = {0};
+	gt_autofree struct gt_event_code *event = NULL;
+
+	snprintf(texts, GT_PYTHON_NAME, "%s", function);
+	snprintf(texts + GT_PYTHON_NAME, GT_PYTHON_FILE, "train.py");
+	event = (void *)gt_event_new(GT_EVENT_code, texts, sizeof(texts));
+	CHECK(event);
+	event->number = number;
+	event->first_line = line;
+	event->minor = 9;
+	event->name_width = event->file_width = 1;
+	event->name_size = strlen(function);
+	event->file_size = strlen("train.py");
+	feed_event(&event->head);
+}
+
+static void add_caller(void *callers, const struct gt_strbuf *caller)
+{
+	gt_strbuf_printf(callers, "%s ", gt_strbuf_string(caller));
+}
+
+TEST("beside Python callers, perf trampolines and other code without lines are no callers")
+{
+	const uint64_t frames[] = {1, 0 | GT_PYTHON_ENTRY, 2, 0 | GT_PYTHON_ENTRY};
+	gt_autofree struct gt_event_python *python =
+		(void *)gt_event_new(GT_EVENT_python, (const char *)frames, sizeof(frames));
+	gt_auto(chains) struct gt_chains *chains = NULL;
+	gt_auto_strbuf callers = GT_STRBUF_INIT;
+
+	start();
+	feed_code(1, "allocate", 5);
+	feed_code(2, "train_step", 7);
+	python->head.process = 100;
+	python->number = 1;
+	feed_event(&python->head);
+	feed_caller_in(100, "/lib/libffi.so.8", 0x500, "ffi_call", 0);
+	feed_caller_in(100, "/bin/python3.12", 0x600, "_PyEval_EvalFrameDefault", 0);
+	feed_caller_in(100, "/tmp/perf-100.map", 0x700, "py::allocate:train.py", 0);
+	feed_caller_in(100, "/tmp/perf-100.map", 0x800, "py::train_step:train.py", 0);
+	STACK(100, 1, 0x500, 0x600, 0x700, 0x600, 0x800, MAIN);
+	STACK(100, 2, LOAD_A, MAIN);
+	chains = gt_chains_new(stream.names);
+	CHECK_INT(gt_chains_add(chains, 100, 1, NULL), 0);
+	CHECK_INT(gt_chains_add(chains, 100, 2, NULL), 0);
+	expect_shown(chains, 100, 1, "allocate (train.py:5)");
+	gt_label_callers(stream.names, 100, 1, add_caller, &callers);
+	CHECK_STR(gt_strbuf_string(&callers),
+		  "allocate (train.py:5) train_step (train.py:7) main (train.c:20) ");
 }
 
 static int take_leak(void *leaks, const struct gt_names *names, const struct gt_event *event)
