@@ -198,6 +198,9 @@ static void feed_jobs(void)
 	switch_process(4711, "compositor");
 	switch_process(4712, "decoder");
 	switch_process(100, "train");
+	feed_job(5, zero + 100, 100, GT_DRM_QUEUE);
+	feed_job(5, zero + 200, 100, GT_DRM_RUN);
+	feed_job(5, zero + 300, 100, GT_DRM_DONE);
 	feed_job(9, zero + 500, 4712, GT_DRM_QUEUE);
 	feed_job(9, zero + 600, 4712, GT_DRM_RUN);
 	feed_job(8, zero + 700, 4711, GT_DRM_QUEUE);
@@ -221,7 +224,7 @@ TEST("a job is explained by its submission, and by the jobs whose fences it wait
 {
 	start(GT_EXPLAIN_JOBS, 0);
 	feed_jobs();
-	expect("100 train: 1 job\n"
+	expect("100 train: 2 jobs, the longest first\n"
 	       "job 1 at T+3.00 µs: job 7:1 of ring gfx: queued, waited 37.0 µs for fence 8:1 of "
 	       "process 4711, ran after 37.0 µs, done after 42.0 µs.\n"
 	       "  submitted by thread 100 in cudaFree, by ioctl _IOC(_IOC_READ|_IOC_WRITE, 0x46, "
@@ -230,6 +233,9 @@ TEST("a job is explained by its submission, and by the jobs whose fences it wait
 	       "4712, ran after 19.3 µs, done after 39.3 µs, of process 4711 compositor\n"
 	       "  waited for job 9:1 of ring gfx: queued, ran after 100 ns, done after 19.5 µs, of "
 	       "process 4712 decoder\n"
+	       "job 2 at T+2.10 µs: job 5:1 of ring gfx: queued, ran after 100 ns, "
+	       "done after 200 ns.\n"
+	       "  submitted by thread 100\n"
 	       "4711 compositor: 1 job\n"
 	       "job 1 at T+700 ns: job 8:1 of ring gfx: queued, waited 19.3 µs for fence 9:1 of "
 	       "process 4712, ran after 19.3 µs, done after 39.3 µs.\n"
@@ -257,12 +263,14 @@ static void feed_fatal_kernel(uint32_t process)
 {
 	uint64_t zero = stream.now;
 
-	launch(KERNEL, 1, 64, 0x11, 0); /* from 1000 to 2000 */
-	feed_work(GT_GPU_KERNEL, zero + 1500, zero + 1600, zero + 9000);
+	launch(KERNEL, 1, 64, 0x11, 0); /* from 1000 to 2000: it ends before */
+	feed_work(GT_GPU_KERNEL, zero + 1500, zero + 1600, zero + 1700);
+	launch(KERNEL, 1, 64, 0x11, 0); /* from 3000 to 4000 */
+	feed_work(GT_GPU_KERNEL, zero + 3500, zero + 3600, zero + 9000);
 	feed_xid(zero + 5000, process, 31);
-	stream.now = zero + 2000;
-	stream.duration = 7000;
-	call_with("cudaDeviceSynchronize", NULL, 0, 700); /* from 3000 to 10000 */
+	stream.now = zero + 3500;
+	stream.duration = 5500;
+	call_with("cudaDeviceSynchronize", NULL, 0, 700); /* from 4500 to 10000 */
 	stream.duration = 1000;
 	call_with("cudaFree", "devPtr", DEVICE, 700);
 	call_with("cudaGetLastError", NULL, 0, 0);
@@ -274,8 +282,8 @@ TEST("an Xid is explained by the operation and the call before it, and the failu
 	feed_fatal_kernel(100);
 	expect("100 train: 1 Xid\n"
 	       "Xid 1 at T+7.00 µs: 31 (GPU memory page fault): 0000:01:00.0 MMU fault\n"
-	       "  1 operation had been submitted and had not ended, last steps #1, 3.50 µs before\n"
-	       "  cudaDeviceSynchronize of thread 100 began 2.00 µs before and returned 5.00 µs "
+	       "  1 operation had been submitted and had not ended, last steps #2, 1.50 µs before\n"
+	       "  cudaDeviceSynchronize of thread 100 began 500 ns before and returned 5.00 µs "
 	       "after\n"
 	       "  2 calls failed after it, first cudaDeviceSynchronize of thread 100, 5.00 µs "
 	       "after\n");
@@ -288,8 +296,8 @@ TEST("an Xid of another process is not a traced process's, and one of no process
 	feed_xid(stream.now + 10, 4711, 43);
 	expect("100 train: 1 Xid\n"
 	       "Xid 1 at T+7.00 µs: 31 (GPU memory page fault): 0000:01:00.0 MMU fault\n"
-	       "  1 operation had been submitted and had not ended, last steps #1, 3.50 µs before\n"
-	       "  cudaDeviceSynchronize of thread 100 began 2.00 µs before and returned 5.00 µs "
+	       "  1 operation had been submitted and had not ended, last steps #2, 1.50 µs before\n"
+	       "  cudaDeviceSynchronize of thread 100 began 500 ns before and returned 5.00 µs "
 	       "after\n"
 	       "  2 calls failed after it, first cudaDeviceSynchronize of thread 100, 5.00 µs "
 	       "after\n"
