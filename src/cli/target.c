@@ -111,6 +111,23 @@ static bool has_capture_name(const char *path)
 	return dot && !strcmp(dot, ".gtap");
 }
 
+static bool has_option(const struct gt_cli_command *self, const char *name)
+{
+	for (size_t i = 0; i < self->option_count; i++)
+		if (!strcmp(self->options[i].name, name))
+			return true;
+	return false;
+}
+
+static int report_capture(const struct gt_cli_command *self, const char *path)
+{
+	if (has_option(self, "from"))
+		return gt_cli_usage_error(self, "%s is a capture, not a command: use --from %s",
+					  path, path);
+	return gt_cli_usage_error(
+		self, "%s is a capture, not a command: 'gputap report %s' shows it", path, path);
+}
+
 int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
 		       char *const *command, bool callers)
 {
@@ -121,8 +138,7 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 		return gt_cli_usage_error(self, "--from shows a capture: it takes no command and "
 						"no path");
 	if (command && has_capture_name(*command) && access(*command, X_OK))
-		return gt_cli_usage_error(self, "%s is a capture, not a command: use --from %s",
-					  *command, *command);
+		return report_capture(self, *command);
 	if (trace->from && live)
 		return gt_cli_usage_error(self, "--%s cannot be applied to a capture (--from)",
 					  live);

@@ -66,15 +66,50 @@ static size_t width_of(const char *text)
 	return width;
 }
 
+/* Where the character begins that has so many before it. */
+static const char *skip_characters(const char *text, size_t count)
+{
+	for (; *text; text++)
+		if ((*text & 0xc0) != 0x80 && !count--)
+			break;
+	return text;
+}
+
+static bool is_shortened(const struct gt_column *column, bool is_last)
+{
+	return column->left && !is_last;
+}
+
+/* Its width in the table. */
+static size_t cell_width(const struct gt_column *column, const char *cell, bool is_last)
+{
+	size_t width = width_of(cell);
+
+	return is_shortened(column, is_last) && width > GT_TABLE_TEXT ? GT_TABLE_TEXT : width;
+}
+
+/* A third of the text that is shown is its end. */
+static void put_text(struct gt_strbuf *text, const char *cell, size_t width)
+{
+	size_t all = width_of(cell), end = GT_TABLE_TEXT / 3, start = GT_TABLE_TEXT - end - 1;
+
+	if (all <= width) {
+		gt_strbuf_puts(text, cell);
+		return;
+	}
+	gt_strbuf_add(text, cell, (size_t)(skip_characters(cell, start) - cell));
+	gt_strbuf_printf(text, "…%s", skip_characters(cell, all - end));
+}
+
 static void put_cell(struct gt_strbuf *text, const struct gt_column *column, const char *cell,
 		     size_t width, bool is_first, bool is_last)
 {
-	size_t filling = width - width_of(cell);
+	size_t own = cell_width(column, cell, is_last), filling = width - own;
 
 	gt_strbuf_printf(text, "%*s", is_first ? 0 : GAP, "");
 	if (!column->left)
 		gt_strbuf_printf(text, "%*s", (int)filling, "");
-	gt_strbuf_puts(text, cell);
+	put_text(text, cell, own);
 	if (column->left && !is_last)
 		gt_strbuf_printf(text, "%*s", (int)filling, "");
 }
@@ -95,9 +130,12 @@ static void measure_columns(const struct gt_table *table, size_t widths[GT_TABLE
 	bool used[GT_TABLE_COLUMNS] = {false};
 
 	for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
-		used[i % count] |= i >= count && *cell && strcmp(cell, "0") != 0;
-		if (width_of(cell) > widths[i % count])
-			widths[i % count] = width_of(cell);
+		size_t column = i % count;
+		size_t width = cell_width(&table->columns[column], cell, column == count - 1);
+
+		used[column] |= i >= count && *cell && strcmp(cell, "0") != 0;
+		if (width > widths[column])
+			widths[column] = width;
 	}
 	for (size_t i = 0; i < count; i++)
 		if (table->columns[i].optional && !used[i])

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables of text: cells are added row by row, and the columns are as wide as their widest cell. */
+/*
+ * Tables of text: cells are added row by row, and the columns are as wide as their widest cell.
+ * Text with other columns after it is shortened in its middle beyond GT_TABLE_TEXT, as names of
+ * C++ templates are: the rest of the row would be out of sight.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +13,7 @@
 #include "base/vec.h"
 
 #define GT_TABLE_COLUMNS 24 /* at most */
+#define GT_TABLE_TEXT 64    /* columns of the terminal */
 
 struct gt_column {
 	const char *title;

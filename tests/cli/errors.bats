@@ -156,6 +156,9 @@ attach_methods() {
 		expect_status 2
 		expect_error "gputap: there.gtap is a capture, not a command: use --from there.gtap (try 'gputap $command --help')"
 	done
+	gputap top there.gtap
+	expect_status 2
+	expect_error "gputap: there.gtap is a capture, not a command: 'gputap report there.gtap' shows it (try 'gputap top --help')"
 }
 
 @test "an unknown source is reported with the nearest one" {

@@ -67,6 +67,27 @@ TEST("a table's columns are as wide as their widest cell, in characters")
 					    "1.50 KiB  longer\n");
 }
 
+TEST("text of 64 characters is whole in a table, and longer text if nothing follows it")
+{
+#define TEN "äbcdefghi("
+	static const char fits[] = TEN TEN TEN TEN TEN TEN "1234";
+	static const char longer[] = TEN TEN TEN TEN TEN TEN "12345";
+	static const struct gt_column columns[] = {{"NAME", true}, {"LAST", true}};
+	gt_auto_strbuf whole = GT_STRBUF_INIT, expected = GT_STRBUF_INIT;
+	struct gt_table table;
+
+	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_table_text(&table, fits);
+	gt_table_text(&table, longer);
+	gt_table_text(&table, longer);
+	gt_table_text(&table, "x");
+	gt_table_put(&table, &whole);
+	gt_strbuf_printf(&expected, "NAME%60s  LAST\n%s  %s\n%s…%s  x\n", "", fits, longer,
+			 TEN TEN TEN TEN "äb", "efghi(" TEN "12345");
+	CHECK_STR(gt_strbuf_string(&whole), gt_strbuf_string(&expected));
+#undef TEN
+}
+
 #define HOST_TIMES                                                                                 \
 	"TOTAL to SINCE are times of the launching calls on the host, not of the kernels.\n"
 #define NO_NAME "REGS of 1 row: unknown, since the kernel's name is unknown.\n"
