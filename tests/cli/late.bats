@@ -473,7 +473,7 @@ show_capture() {
 	gputap diff whole.gtap gap.gtap
 	expect_output_line "^gap.gtap: Incomplete: 1 call, none lost\\.$"
 	expect_output_line "^C$missing"
-	expect_no_output_line '^whole.gtap: '
+	expect_no_output_line '^whole.gtap: Incomplete'
 	gputap diff --json whole.gtap gap.gtap
 	expect_json '.[0] | .incomplete_after and (.incomplete_before | not)'
 }
