@@ -265,7 +265,8 @@ TEST("options of a command differ in name, letter and place, and take values whe
 TEST("in the manual no text is taken for a request")
 {
 	gt_auto_strbuf manual = GT_STRBUF_INIT;
-	static const char *const requests[] = {".SS ", ".PP\n", ".TP\n", ".EX\n", ".EE\n"};
+	static const char *const requests[] = {".SH SOURCES\n", ".SS ",  ".PP\n",
+					       ".TP\n",         ".EX\n", ".EE\n"};
 
 	gt_cli_put_manual(&manual);
 	for (const char *line = gt_strbuf_string(&manual); *line; line = strchr(line, '\n') + 1) {
