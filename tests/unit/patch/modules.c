@@ -244,11 +244,13 @@ static void check_static(const char *name, const char *use, enum gt_patch_scope 
 
 TEST("a static array of a function that is only loaded from keeps no kernel in its module")
 {
+	static const char selected[] =
+		"\tsetp.eq.u64 %p1, %rd2, %rd5;\n\tselp.b64 %rd3, %rd2, %rd1, %p1;\n"
+		"\tcvta.global.u64 %rd3, %rd3;\n\tld.u32 %r3, [%rd3];\n";
 	static const char *const loads[] = {
 		"",
 		"\tst.global.u32 [%rd5], %r1;\n",
-		"\tsetp.eq.u64 %p1, %rd2, %rd5;\n\tselp.b64 %rd3, %rd2, %rd1, %p1;\n"
-		"\tcvta.global.u64 %rd3, %rd3;\n\tld.u32 %r3, [%rd3];\n",
+		selected,
 	};
 	/* Before and after its definition. */
 	static const char in_loop[] =
