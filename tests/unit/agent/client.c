@@ -259,6 +259,7 @@ static void collector_stop(struct scripted_collector *collector)
 	close(good_image.files[0]);
 	close(good_maps.files[0]);
 }
+/* After the replies, since its thread reads them until its end. */
 #define auto_collector __attribute__((cleanup(collector_stop))) struct scripted_collector
 
 /* ---- an agent -------------------------------------------------------------------------- */
@@ -343,7 +344,6 @@ static char *make_long_text(size_t size)
 TEST("of a long text the collector gets the names first, and the text only if it wants it")
 {
 	enum { SIZE = 1 << 20 };
-	auto_collector collector = {0};
 	gt_autofree char *text = make_long_text(SIZE);
 	const struct gt_agent_image image = {.data = text, .size = SIZE, .is_text = true};
 	const struct scripted_reply unmatched = {.reply = {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL},
@@ -351,6 +351,7 @@ TEST("of a long text the collector gets the names first, and the text only if it
 				    wanted = {.reply = {GT_AGENT_MAGIC, GT_AGENT_WANTED},
 					      .bytes = sizeof(struct gt_agent_reply)},
 				    none = {.bytes = 0};
+	auto_collector collector = {0};
 	struct gt_agent_exchange exchange;
 	int descriptors;
 
@@ -387,13 +388,13 @@ TEST("of a long text the collector gets the names first, and the text only if it
 TEST("of a large image the collector gets the fingerprint first, and the image only if it wants it")
 {
 	enum { SIZE = 200000 };
-	auto_collector collector = {0};
 	gt_autofree char *bytes = calloc(SIZE, 1);
 	const struct gt_agent_image image = {.data = bytes, .size = SIZE};
 	const struct scripted_reply unmatched = {.reply = {GT_AGENT_MAGIC, GT_AGENT_ORIGINAL},
 						 .bytes = sizeof(struct gt_agent_reply)},
 				    wanted = {.reply = {GT_AGENT_MAGIC, GT_AGENT_WANTED},
 					      .bytes = sizeof(struct gt_agent_reply)};
+	auto_collector collector = {0};
 	struct gt_agent_exchange exchange;
 	int descriptors;
 
@@ -948,8 +949,8 @@ TEST("memory for the maps that breaks the protocol is none")
 
 	memset(used, 'x', sizeof(used));
 	for (size_t i = 0; i < gt_countof(replies); i++) {
-		auto_collector collector = {0};
 		struct scripted_reply scripted = replies[i];
+		auto_collector collector = {0};
 		int status;
 
 		scripted.bytes = sizeof(scripted.reply);
