@@ -26,8 +26,15 @@ plainly() {
 	plain_error=$stderr
 }
 
-# compare TOOL COMMAND: the last run printed what the plain run printed, and ended like it; all of
-# the sites that it found are patched or rejected, and no module failed.
+# The ends of blocks that cudacounter cannot see, as it says itself.
+count_unseen_ends() {
+	local count
+	count=$(sed -nE 's/^gputap: ([0-9]+) sites? of end_block rejected, .*: it uses dynamic shared memory, .*/\1/p' <<<"$stderr")
+	echo "${count:-0}"
+}
+
+# compare TOOL COMMAND: the last run printed what the plain run printed, and ended like it; the sites
+# that it found are patched, except for the ends of some blocks, and no module failed.
 compare() {
 	local results summary found patched rejected
 	results=$(without_times <<<"$output" | head -n "$(wc -l <<<"$plain_output")")
@@ -41,7 +48,7 @@ compare() {
 		fail "$1 printed no coverage of $2"
 	read -r found patched rejected <<<"$(tr -cs '0-9\n' ' ' <<<"$summary")"
 	[ "$found" = $((patched + rejected)) ] || fail "$1 on $2: $summary"
-	[ "$rejected" = 0 ] || fail "$1 on $2: $summary"
+	[ "$rejected" = "$(count_unseen_ends)" ] || fail "$1 on $2: $summary"
 	grep -qE ' 0 failed; ' <<<"$stderr" || fail "$1 on $2: a module failed"
 }
 
