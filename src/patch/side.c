@@ -38,7 +38,10 @@ static bool is_literal(const struct gt_ptx_variable *variable)
 	return false;
 }
 
-/* Why a variable that the kernels use keeps them in their module, or NULL. */
+/*
+ * Why a variable that the kernels use keeps them in their module, or NULL. Without read_only, no
+ * static variable of a function is known to be only loaded from.
+ */
 static const char *shared_state(const struct gt_ptx_variable *variable, const bool *read_only)
 {
 	if (gt_ptx_type_info(variable->type)->class == GT_PTX_CLASS_OPAQUE ||
@@ -46,28 +49,46 @@ static const char *shared_state(const struct gt_ptx_variable *variable, const bo
 		return "it uses a texture, sampler or surface reference";
 	if (variable->space == GT_PTX_SPACE_SHARED || variable->space == GT_PTX_SPACE_LOCAL)
 		return NULL;
-	if (is_literal(variable) || read_only[variable->number])
+	if (is_literal(variable) || (read_only && read_only[variable->number]))
 		return NULL;
 	return "it uses a variable of the module";
 }
 
-static int find_shared_state(const struct gt_patcher *patcher, const char **ret_reason)
+/* The first reason among the variables that the kernels use; NULL: none. */
+static const char *find_shared_variable(const struct gt_patcher *patcher, const bool *read_only,
+					bool *ret_is_static)
 {
-	gt_autofree bool *read_only = NULL;
-	int error = gt_patch_find_read_only(patcher->module, &read_only);
-
-	if (error)
-		return error;
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
 		if (item->kind != GT_PTX_ITEM_VARIABLES)
 			continue;
 		for (const struct gt_ptx_variable *variable = item->variables; variable;
 		     variable = variable->next) {
-			if (patcher->kept.variables[variable->number] && !*ret_reason)
-				*ret_reason = shared_state(variable, read_only);
+			const char *reason = patcher->kept.variables[variable->number]
+						     ? shared_state(variable, read_only)
+						     : NULL;
+
+			*ret_is_static = reason && gt_patch_is_static(variable);
+			if (reason)
+				return reason;
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+static int find_shared_state(const struct gt_patcher *patcher, const char **ret_reason)
+{
+	gt_autofree bool *read_only = NULL;
+	bool is_static = false;
+	int error;
+
+	*ret_reason = find_shared_variable(patcher, NULL, &is_static);
+	if (!is_static)
+		return 0;
+	/* It takes a pass over the module. */
+	error = gt_patch_find_read_only(patcher->module, &read_only);
+	if (!error)
+		*ret_reason = find_shared_variable(patcher, read_only, &is_static);
+	return error;
 }
 
 static const char *find_foreign_function(const struct gt_patcher *patcher)

@@ -130,6 +130,17 @@ static void follow(struct statics *statics, const struct gt_ptx_instruction *ins
 	}
 }
 
+/* A caller may store to an address that is returned. */
+static void follow_returns(struct statics *statics, const struct gt_ptx_function *function)
+{
+	for (const struct gt_ptx_variable *variable = function->returns; variable;
+	     variable = variable->next)
+		if (variable->space == GT_PTX_SPACE_REG)
+			for (uint32_t i = 0; i < (variable->vector ? variable->vector : 1); i++)
+				statics->escaped |=
+					statics->registers[variable->first_register + i];
+}
+
 static int follow_function(struct statics *statics, const struct gt_ptx_function *function)
 {
 	gt_autofree uint64_t *registers =
@@ -150,6 +161,7 @@ static int follow_function(struct statics *statics, const struct gt_ptx_function
 			if (statement->kind == GT_PTX_STATEMENT_INSTRUCTION)
 				follow(statics, &statement->instruction);
 	}
+	follow_returns(statics, function);
 	statics->registers = NULL;
 	return 0;
 }

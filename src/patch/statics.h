@@ -15,7 +15,7 @@ bool gt_patch_is_static(const struct gt_ptx_variable *variable);
 
 /*
  * By variable number: a static variable of a function that is only loaded from. Any other use of
- * its address counts as a write: a store to it, and a store or a call that passes it on. 0 or
- * -ENOMEM. The caller frees the array.
+ * its address counts as a write: a store to it, and a store, a call or a return that passes it on.
+ * 0 or -ENOMEM. The caller frees the array.
  */
 int gt_patch_find_read_only(const struct gt_ptx_module *module, bool **ret_read_only);

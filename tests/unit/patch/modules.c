@@ -278,14 +278,21 @@ TEST("a static array of a function that is only loaded from keeps no kernel in i
 	check_static("_ZL1t", "", GT_PATCH_WHOLE);
 }
 
-TEST("a static array whose address is in memory, or that another kernel writes, is shared")
+TEST("a static array whose address is in memory or returned, or that another kernel writes, is "
+     "shared")
 {
 	static const char head[] = HEADER ".global .align 8 .b8 _ZZ1kE1t[16] = {1, 2, 3};\n"
 					  ".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n"
 					  "\tld.global.u32 %r1, [_ZZ1kE1t];\n\tret;\n}\n";
+	/* In a register. */
+	static const char returned[] =
+		".func (.reg .u64 %a) f()\n{\n\tmov.u64 %a, _ZZ1kE1t;\n\tret;\n}\n"
+		".visible .entry writer()\n{\n\t.reg .u64 %rd<2>;\n\tcall (%rd1), f, ();\n"
+		"\tst.global.u32 [%rd1], 1;\n\tret;\n}\n";
 	static const char *const tails[] = {
 		".visible .global .u64 pointers[2] = {0, _ZZ1kE1t};\n",
 		".visible .entry writer()\n{\n\tst.global.u32 [_ZZ1kE1t], 1;\n\tret;\n}\n",
+		returned,
 	};
 
 	for (size_t i = 0; i < gt_countof(tails); i++) {
