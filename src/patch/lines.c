@@ -27,21 +27,21 @@ static int compare_inlined(const struct gt_ptx_loc *one, const struct gt_ptx_loc
 	return order ? order : COMPARE(one->inlined_column, other->inlined_column);
 }
 
+static int compare_locs(const struct gt_ptx_loc *one, const struct gt_ptx_loc *other)
+{
+	int order = COMPARE(one->file, other->file);
+
+	order = order ? order : COMPARE(one->line, other->line);
+	return order ? order : compare_inlined(one, other);
+}
+
 /* By line, then in the order of the text. */
 static int compare_lines(const void *a, const void *b)
 {
 	const struct patch_line *one = a, *other = b;
-	int order = COMPARE(one->loc->file, other->loc->file);
+	int order = compare_locs(one->loc, other->loc);
 
-	order = order ? order : COMPARE(one->loc->line, other->loc->line);
-	order = order ? order : compare_inlined(one->loc, other->loc);
 	return order ? order : COMPARE(one->statement->number, other->statement->number);
-}
-
-static bool is_same_line(const struct patch_line *one, const struct patch_line *other)
-{
-	return one->loc->file == other->loc->file && one->loc->line == other->loc->line &&
-	       !compare_inlined(one->loc, other->loc);
 }
 
 static int compare_statements(const void *a, const void *b)
@@ -71,7 +71,7 @@ int gt_patch_lines_find(const struct gt_ptx_function *function, struct gt_patch_
 	if (lines.count)
 		qsort(lines.items, lines.count, sizeof(*lines.items), compare_lines);
 	for (size_t i = 0; i < lines.count && !error; i++)
-		if (!i || !is_same_line(&lines.items[i - 1], &lines.items[i]))
+		if (!i || compare_locs(lines.items[i - 1].loc, lines.items[i].loc))
 			error = gt_vec_push(&ret_lines->statements, lines.items[i].statement);
 	if (ret_lines->statements.count)
 		qsort(ret_lines->statements.items, ret_lines->statements.count,

@@ -313,14 +313,12 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 
 static int find_function_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
-	struct gt_patch_lines lines;
-	struct gt_patch_loops loops;
+	struct gt_patch_lines lines = {0};
+	struct gt_patch_loops loops = {0};
 	int error = find_lines(patcher, function, &lines);
 
 	if (!error)
 		error = find_loops(patcher, function, &loops);
-	else
-		loops = (struct gt_patch_loops){0};
 	if (!error)
 		error = find_sites(patcher, function, &loops, &lines);
 	gt_patch_loops_clear(&loops);
