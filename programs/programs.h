@@ -25,9 +25,9 @@ struct cudacounter_kernel {
 };
 
 struct threadhist_thread {
-	unsigned long long entries; /* of kernels */
-	unsigned long long loops;   /* branches back to the start of a loop */
-	unsigned long long starts;  /* of the line, with --line */
+	unsigned long long entries;    /* of kernels */
+	unsigned long long loops;      /* branches back to the start of a loop */
+	unsigned long long executions; /* of the line, with --line */
 };
 
 /* Lanes of a warp that exit together. */

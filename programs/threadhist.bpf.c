@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Counts, for each thread of a grid, how often it ran a kernel and went round its loops: all of
- * them (count_loop), or those of one line (count_line); then also how often it started the line.
+ * them (count_loop), or those of one line (count_line); then also how often it executed the line.
  */
 #include <gputap/bpf.h>
 
@@ -54,13 +54,13 @@ int count_line(struct gputap_context *ctx)
 }
 
 SEC("gpu/line")
-int count_start(struct gputap_context *ctx)
+int count_execution(struct gputap_context *ctx)
 {
 	unsigned int key = 0;
 	struct threadhist_thread *thread = bpf_map_lookup_elem(&threads, &key);
 
 	if (thread && is_on_line(ctx))
-		thread->starts++;
+		thread->executions++;
 	return 0;
 }
 

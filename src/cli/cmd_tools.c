@@ -24,7 +24,8 @@ static const struct gt_option option_table[] = {
 	GT_CLI_INJECTION_CHANGES,
 	/* The last one, which threadhist alone has. */
 	{0, "line", "LINE",
-	 "count how often threads start this line of the source, and the loops that branch back on "
+	 "count how often threads execute this line of the source, and the loops that branch back "
+	 "on "
 	 "it; without line information: those that branch back on this line of the PTX text",
 	 GT_OPTION_COUNT, AT(line), NULL},
 };
@@ -162,7 +163,7 @@ static int select_loops(const struct gt_cli_command *command,
 	if (!gt_strings_add(&given->names, "count_entry", strlen("count_entry")) &&
 	    !gt_strings_add(&given->names, loops, strlen(loops)) &&
 	    (!given->line ||
-	     !gt_strings_add(&given->names, "count_start", strlen("count_start"))) &&
+	     !gt_strings_add(&given->names, "count_execution", strlen("count_execution"))) &&
 	    !gt_strings_add(&given->values, value, strlen(value)))
 		return GT_GO_ON;
 	gt_cli_error("out of memory");

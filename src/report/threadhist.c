@@ -13,9 +13,9 @@
 /* The threads that ran a kernel, by their loop iterations or executions of the line. */
 struct threadhist_summary {
 	uint32_t threads;
-	uint64_t entries, loops, starts; /* of all threads */
-	bool by_starts;                  /* the line is that of no loop */
-	uint64_t outside;                /* counts of threads that there is no room for */
+	uint64_t entries, loops, executions; /* of all threads */
+	bool by_executions;                  /* the line is that of no loop */
+	uint64_t outside;                    /* counts of threads that there is no room for */
 	uint64_t min, median, max;
 	uint32_t min_thread, max_thread;
 	struct gt_histogram histogram;
@@ -24,7 +24,7 @@ struct threadhist_summary {
 static void add_thread(struct threadhist_summary *summary, uint32_t number,
 		       const struct threadhist_thread *thread)
 {
-	uint64_t count = summary->by_starts ? thread->starts : thread->loops;
+	uint64_t count = summary->by_executions ? thread->executions : thread->loops;
 
 	if (!summary->threads || count < summary->min) {
 		summary->min = count;
@@ -50,9 +50,9 @@ static void summarize(const struct gt_gpu_run *run, struct threadhist_summary *r
 	for (uint32_t i = 0; threads && i < count; i++) {
 		ret_summary->entries += threads[i].entries;
 		ret_summary->loops += threads[i].loops;
-		ret_summary->starts += threads[i].starts;
+		ret_summary->executions += threads[i].executions;
 	}
-	ret_summary->by_starts = !ret_summary->loops && ret_summary->starts;
+	ret_summary->by_executions = !ret_summary->loops && ret_summary->executions;
 	for (uint32_t i = 0; threads && i < count; i++)
 		if (threads[i].entries)
 			add_thread(ret_summary, i, &threads[i]);
@@ -71,15 +71,15 @@ static void put_histogram(const struct gt_histogram *histogram, struct gt_strbuf
 static void put_balance(const struct gt_gpu_run *run, const struct threadhist_summary *summary,
 			struct gt_strbuf *text)
 {
-	const char *what = summary->by_starts ? "executions" : "loop iterations";
+	const char *what = summary->by_executions ? "executions" : "loop iterations";
 
-	if (!summary->loops && !summary->starts && run->line)
+	if (!summary->loops && !summary->executions && run->line)
 		gt_strbuf_printf(text,
-				 "no thread started line %" PRIu64
+				 "no thread executed line %" PRIu64
 				 " or went back to the start of a loop on it: 'gputap hotloop' "
 				 "shows the lines of loops\n",
 				 run->line);
-	else if (!summary->loops && !summary->starts)
+	else if (!summary->loops && !summary->executions)
 		gt_strbuf_puts(text, "no thread went back to the start of a loop\n");
 	else if (summary->min == summary->max)
 		gt_strbuf_printf(text, "balanced: each thread has %" PRIu64 " %s\n", summary->max,
@@ -101,8 +101,8 @@ static void put_threads(const struct gt_gpu_run *run, struct gt_strbuf *text)
 	gt_strbuf_printf(text, "%u threads, %" PRIu64 " entries, %" PRIu64 " loop iterations",
 			 summary.threads, summary.entries, summary.loops);
 	if (run->line)
-		gt_strbuf_printf(text, ", %" PRIu64 " executions of line %" PRIu64, summary.starts,
-				 run->line);
+		gt_strbuf_printf(text, ", %" PRIu64 " executions of line %" PRIu64,
+				 summary.executions, run->line);
 	gt_strbuf_putc(text, '\n');
 	if (summary.outside)
 		gt_strbuf_printf(text,
@@ -111,7 +111,7 @@ static void put_threads(const struct gt_gpu_run *run, struct gt_strbuf *text)
 				 summary.outside, run->line ? "executions" : "loop iterations");
 	if (summary.threads) {
 		put_balance(run, &summary, text);
-		gt_strbuf_puts(text, summary.by_starts
+		gt_strbuf_puts(text, summary.by_executions
 					     ? "     EXECUTIONS                THREADS\n"
 					     : "     ITERATIONS                THREADS\n");
 		put_histogram(&summary.histogram, text);
@@ -134,7 +134,7 @@ static void json_threads(const struct gt_gpu_run *run, struct gt_json *json)
 		gt_json_u64(json, "entries", threads[i].entries);
 		gt_json_u64(json, "loops", threads[i].loops);
 		if (run->line)
-			gt_json_u64(json, "executions", threads[i].starts);
+			gt_json_u64(json, "executions", threads[i].executions);
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
