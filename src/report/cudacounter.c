@@ -64,7 +64,7 @@ static void put_row(void *context, const char *name, const struct cudacounter_ke
 	gt_table_number(table, kernel->blocks);
 	put_time(table, has_time(kernel), kernel->time);
 	put_time(table, has_block_time(kernel),
-		 kernel->block_time / (kernel->blocks + !kernel->blocks));
+		 kernel->blocks ? kernel->block_time / kernel->blocks : 0);
 	gt_table_number(table, kernel->warps ? kernel->cycles / kernel->warps : 0);
 	gt_demangle(name, gt_table_cell(table));
 	gt_table_end_cell(table);

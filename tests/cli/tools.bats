@@ -79,7 +79,7 @@ iterations_at() {
 	iterations_at "$(grep -n 'the second one' "$BATS_TEST_TMPDIR/kernels.ptx" | cut -d: -f1)"
 	expect_json '.[0].threads | map(.loops) == [range(32) | 0]'
 	tool threadhist --line 71 -- "$BATS_TEST_TMPDIR/kernels"
-	expect_output_line "^no thread started line 71 or went back to the start of a loop on it: 'gputap hotloop' shows the lines of loops\$"
+	expect_output_line "^no thread executed line 71 or went back to the start of a loop on it: 'gputap hotloop' shows the lines of loops\$"
 	tool threadhist --line 90 -- "$BATS_TEST_TMPDIR/kernels"
 	expect_output_line '^32 threads, 32 entries, 0 loop iterations, 31 executions of line 90$'
 	expect_output_line '^imbalance: thread 0 has 0 executions, 0 % of the 1 of thread 1; the median is 1$'
@@ -123,28 +123,13 @@ iterations_at() {
 	output=$(grep '^{' <<<"$output")
 	expect_json '.[0].kernels[0] | .block_time > 0 and .time >= .block_time / .blocks'
 	# Threads that do not return.
-	need_command gcc
-	gcc -x c -I "$root/softgpu/include" -o "$BATS_TEST_TMPDIR/traps" - -L "$softgpu" -l:libcuda.so.1 <<-'END'
-		#include <cuda.h>
-		static const char ptx[] =
-			".version 7.0\n.target sm_75\n.address_size 64\n"
-			".visible .entry k()\n{\n\ttrap;\n\tret;\n}\n";
-		int main(void) {
-			CUcontext context;
-			CUmodule module;
-			CUfunction function;
-			cuInit(0);
-			cuDevicePrimaryCtxRetain(&context, 0);
-			cuCtxSetCurrent(context);
-			if (cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "k"))
-				return 1;
-			cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, 0, NULL, NULL);
-			return cuCtxSynchronize() == CUDA_SUCCESS;
-		}
-	END
-	tool cudacounter -- "$BATS_TEST_TMPDIR/traps"
-	expect_output_line '^ +[1-9][0-9]* +0 +[12] +- +- +0 +k$'
-	tool cudacounter --json -- "$BATS_TEST_TMPDIR/traps"
+	ptx_program ".version 7.0
+		.target sm_75
+		.address_size 64
+		.visible .entry k0(.param .u64 p) { trap; ret; }" 1
+	gputap cudacounter --gpu soft -- "$BATS_TEST_TMPDIR/kernels"
+	expect_output_line '^ +32 +0 +1 +- +- +0 +k0$'
+	gputap cudacounter --gpu soft --json -- "$BATS_TEST_TMPDIR/kernels"
 	output=$(grep '^{' <<<"$output")
 	expect_json '.[0].kernels[0] | .exits == 0 and .time == null and .block_time == null'
 }
