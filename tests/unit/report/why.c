@@ -121,7 +121,7 @@ static void feed_faults(void)
 }
 
 /* Of the faults above. */
-#define LONGEST_FAULT                                                                              \
+#define FIRST_FAULT                                                                                \
 	"100 train: 2 page faults, the longest first\n"                                            \
 	"fault 1 at T+12.0 µs: page fault of thread 100 at 0x7f001000 took 22.0 µs.\n"           \
 	"  1 request of block I/O, 4.00 KiB, of 18.0 µs\n"                                        \
@@ -135,7 +135,7 @@ TEST("page faults are explained by the call, and by what was seen in them, the l
 {
 	start(GT_EXPLAIN_FAULTS, 0);
 	feed_faults();
-	expect(LONGEST_FAULT
+	expect(FIRST_FAULT
 	       "fault 2 at T+52.0 µs: page fault of thread 100 at 0x7f002000 took 1.00 µs.\n"
 	       "  T+52.0 µs  thread 100 computed for 1.00 µs\n");
 	expect_json("\"explained_faults\":2,\"faults\":[{\"start\":");
@@ -148,7 +148,7 @@ TEST("of page faults only as many as are asked for are kept, and all are counted
 {
 	start(GT_EXPLAIN_FAULTS, 1);
 	feed_faults();
-	expect(LONGEST_FAULT);
+	expect(FIRST_FAULT);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------- */
