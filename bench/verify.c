@@ -151,6 +151,20 @@ static void make_endless_nest(struct writer *writer)
 	set(writer, 0, 0);
 }
 
+/* A counter whose limit is not known, beside a stack: each iteration is compared with many others.
+ */
+static void make_unknown_limit(struct writer *writer)
+{
+	unsigned start, last;
+
+	emit(writer, insn_x(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8 * GT_BPF_STACK_SLOTS));
+	emit(writer, insn_x(BPF_LDX | BPF_MEM | BPF_DW, 2, 6, 0));
+	start = begin_loop(writer, 0);
+	emit(writer, insn_k(BPF_ALU64 | BPF_ADD, 0, 1));
+	last = jump(writer, insn_x(BPF_JMP | BPF_JNE | BPF_X, 0, 2, 0));
+	writer->insns[last].off = (int16_t)((int)start - (int)last - 1);
+}
+
 static unsigned make_case(void (*make)(struct writer *writer), struct bpf_insn *insns)
 {
 	struct writer writer = {.insns = insns, .limit = RANDOM_MAX_INSNS};
@@ -242,6 +256,7 @@ int main(int argc, char **argv)
 		{"nest", make_nest},
 		{"branching-loop", make_branching_loop},
 		{"endless-nest", make_endless_nest},
+		{"unknown-limit", make_unknown_limit},
 	};
 	bool quick = argc > 1 && !strcmp(argv[1], "--quick");
 

@@ -65,4 +65,31 @@ TEST("a program whose states take too much work to compare is too large, soon af
 	}
 }
 
+/* A loop to a limit of 64 bits from memory: no iteration has a state of those before it. */
+static const char unknown_limit[] = "mov r0, 0\n"
+				    "stdw [r10-512], 0\n"
+				    "ldxdw r2, [r1+0]\n"
+				    "loop:\n"
+				    "add r0, 1\n"
+				    "jne r0, r2, loop\n"
+				    "exit\n";
+
+TEST("a program of six instructions reaches the default limit of work, before that of instructions")
+{
+	const uint64_t step = GT_MAX_LOOP_STATES * (1 + GT_BPF_STACK_SLOTS / 8);
+	struct gt_verify_effort limited, unlimited;
+	unsigned long long processed;
+	struct gt_diag diag = {0};
+
+	CHECK_INT(verify_within(unknown_limit, 0, &limited, &diag), -E2BIG);
+	CHECK(limited.work > GT_MAX_WORK && limited.work <= GT_MAX_WORK + step);
+	CHECK_INT(sscanf(diag.text, "BPF program is too large. Processed %llu insn", &processed),
+		  1);
+	CHECK(processed < 1000000); /* the default limit of instructions */
+	CHECK_INT(verify_within(unknown_limit, UINT64_MAX, &unlimited, &diag), -E2BIG);
+	CHECK_STR(diag.text, "BPF program is too large. Processed 1000001 insn");
+	CHECK(unlimited.work > GT_MAX_WORK + step);
+	CHECK(unlimited.visited > limited.visited);
+}
+
 TEST_MAIN
