@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The steps of the programs on calls (src/probe/api), each on its own: a program runs one step
- * `rounds` times and returns how long that took. They are started by user space, not by a probe.
+ * The steps of the programs on calls (src/probe/api). Each on its own: part_… is started by user
+ * space, runs one step `rounds` times and returns how long that took. Together: trap_entry and
+ * trap_return take those that user space selects, at the entry and the return of a function.
  */
 #include "probe/vmlinux_min.h"
 
@@ -124,3 +125,35 @@ PART(find_mapping, {
 
 	bpf_find_vma(bpf_get_current_task_btf(), request.memory, take_mapping, &none, 0);
 })
+
+static __always_inline void take_steps(__u32 steps)
+{
+	if (steps & 1 << PART_TIME_STAMP)
+		step_clock(0, NULL);
+	if (steps & 1 << PART_THREAD_STATE)
+		step_state(0, NULL);
+	if (steps & 1 << PART_PLAN)
+		step_plan(0, NULL);
+	if (steps & 1 << PART_COUNT)
+		step_count(0, NULL);
+	if (steps & 1 << PART_USER_WORD)
+		step_user_word(0, NULL);
+	if (steps & 1 << PART_RING_QUERY)
+		step_ring_query(0, NULL);
+	if (steps & 1 << PART_RING_RECORD)
+		step_ring_output(0, NULL);
+}
+
+SEC("uprobe")
+int trap_entry(struct pt_regs *regs)
+{
+	take_steps(request.at_entry);
+	return 0;
+}
+
+SEC("uretprobe")
+int trap_return(struct pt_regs *regs)
+{
+	take_steps(request.at_return);
+	return 0;
+}

@@ -16,41 +16,18 @@
  * One round a run: bench/run takes the medians.
  */
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <bpf/bpf.h>
 
 #include "base/clock.h"
 #include "capture/capture.h"
-#include "elf/elf.h"
-#include "probe/api/attach.h"
-#include "probe/api/multi_link.h"
 #include "probe/load.h"
 
-#include "empty.skel.h"
-#include "start.h"
-
-/* What is called: of the functions of the stand-in, one for each thing that costs. */
-static void call_plain(void)
-{
-	cudaSetDevice(0);
-}
-
-static void call_with_result(void)
-{
-	int device;
-
-	cudaGetDevice(&device);
-}
+#include "call-cost.h"
 
 static void launch(void)
 {
@@ -77,23 +54,13 @@ static void launch_deep(void)
 	launch_from(STACK_FRAMES - 8);
 }
 
-/* Calls that are timed together: fewer than a thread makes before another one gets its CPU. */
-#define WINDOW 20
-
-static int compare_ns(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return a < b ? -1 : a > b;
-}
-
 /*
  * The time of a call: the lower quartile of the windows. Another program that takes the CPU for
  * some time lengthens a few windows by much, and would dominate their mean.
  */
 static double ns_per_call(void (*call)(void), long calls)
 {
-	long count = calls / WINDOW;
+	long count = calls / CALL_WINDOW;
 	gt_autofree double *windows = calloc((size_t)count, sizeof(*windows));
 
 	if (!windows)
@@ -101,90 +68,11 @@ static double ns_per_call(void (*call)(void), long calls)
 	for (long i = 0; i < count; i++) {
 		uint64_t start = gt_clock_monotonic();
 
-		for (int j = 0; j < WINDOW; j++)
+		for (int j = 0; j < CALL_WINDOW; j++)
 			call();
-		windows[i] = (double)(gt_clock_monotonic() - start) / WINDOW;
+		windows[i] = (double)(gt_clock_monotonic() - start) / CALL_WINDOW;
 	}
-	qsort(windows, (size_t)count, sizeof(*windows), compare_ns);
-	return windows[count / 4];
-}
-
-/* ---- the run time of the programs ---- */
-
-#define MAX_PROGRAMS 32
-#define PROGRAM_WINDOWS 500
-
-struct runs {
-	__u64 count, ns;
-};
-
-/* All programs on calls, of other sessions, too; none: of one that has ended. */
-static size_t find_programs(int fds[MAX_PROGRAMS])
-{
-	static const char *const names[] = {"call_session", "count_session", "call_entry",
-					    "call_return",  "empty_entry",   "empty_return",
-					    "timed_entry",  "timed_return"};
-	size_t count = 0;
-	__u32 id = 0;
-
-	while (count < MAX_PROGRAMS && !bpf_prog_get_next_id(id, &id)) {
-		struct bpf_prog_info info = {0};
-		__u32 size = sizeof(info);
-		int fd = bpf_prog_get_fd_by_id(id);
-		bool wanted = false;
-
-		if (fd < 0)
-			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &size))
-			for (size_t i = 0; i < gt_countof(names); i++)
-				wanted |= !strcmp(info.name, names[i]);
-		if (wanted)
-			fds[count++] = fd;
-		else
-			close(fd);
-	}
-	return count;
-}
-
-static void read_runs(const int *fds, size_t count, struct runs *ret_runs)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct bpf_prog_info info = {0};
-		__u32 size = sizeof(info);
-
-		bpf_obj_get_info_by_fd(fds[i], &info, &size);
-		ret_runs[i] = (struct runs){info.run_cnt, info.run_time_ns};
-	}
-}
-
-/*
- * The time of a call in the programs that run at each one, as the kernel measures it, the traps not
- * included: the lower quartile, too. It has the price of the measurement.
- */
-static double ns_in_programs(void (*call)(void))
-{
-	static double windows[PROGRAM_WINDOWS];
-	struct runs before[MAX_PROGRAMS], after[MAX_PROGRAMS];
-	gt_autoclose int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	int fds[MAX_PROGRAMS];
-	size_t count = find_programs(fds);
-
-	for (size_t i = 0; i < PROGRAM_WINDOWS; i++) {
-		__u64 ns = 0;
-
-		read_runs(fds, count, before);
-		for (int j = 0; j < WINDOW; j++)
-			call();
-		read_runs(fds, count, after);
-		for (size_t j = 0; j < count; j++)
-			if (after[j].count - before[j].count >= WINDOW)
-				ns += after[j].ns - before[j].ns;
-		windows[i] = (double)ns / WINDOW;
-	}
-	for (size_t i = 0; i < count; i++)
-		close(fds[i]);
-	qsort(windows, PROGRAM_WINDOWS, sizeof(*windows), compare_ns);
-	return stats < 0 ? 0 : windows[PROGRAM_WINDOWS / 4];
+	return lower_quartile(windows, (size_t)count);
 }
 
 /* What was measured of a kind of tracing, ns a call. */
@@ -195,7 +83,7 @@ struct cost {
 /* All calls that `measure` makes. */
 static uint64_t measured_calls(long calls)
 {
-	return (uint64_t)(calls + calls / 10 + PROGRAM_WINDOWS * WINDOW);
+	return (uint64_t)(calls + calls / 10 + PROGRAM_WINDOWS * CALL_WINDOW);
 }
 
 /* After a warm-up of a tenth of the calls. */
@@ -209,56 +97,15 @@ static struct cost measure(void (*call)(void), long calls)
 	return cost;
 }
 
-static int find_function(char **ret_path, uint64_t *ret_offset)
+/* With a pair of programs of empty.bpf.c. */
+static struct cost with_pair(bool is_timed, long calls)
 {
-	gt_auto(elf) struct gt_elf *elf = NULL;
-	const struct gt_elf_symbol *const *symbols;
-	Dl_info info;
-
-	if (!dladdr((void *)cudaSetDevice, &info) || gt_elf_open(info.dli_fname, &elf, NULL) ||
-	    !gt_elf_lookup(elf, "cudaSetDevice", &symbols))
-		return -ENOENT;
-	*ret_offset = symbols[0]->offset;
-	*ret_path = strdup(info.dli_fname);
-	return 0;
-}
-
-static void ignore_rejected(void *context, const struct gt_site *site, int error)
-{
-}
-
-/* With a pair of programs of empty.bpf.c: empty ones, or the time stamps of a duration alone. */
-static struct cost with_pair(bool is_timed, const char *path, uint64_t offset, long calls)
-{
-	struct gt_site site = {.name = "cudaSetDevice", .offset = offset};
-	const struct gt_attach_request request = {
-		.path = path,
-		.sites = &site,
-		.count = 1,
-		.failed = ignore_rejected,
-	};
-	struct gt_attachment *attachment = NULL;
-	struct empty_bpf *skeleton = empty_bpf__open();
-	bool multi = !gt_multi_link_check(GT_MULTI_ENTRY);
-	struct gt_attacher attacher = {.method = multi ? GT_ATTACH_MULTI : GT_ATTACH_PERF};
+	struct probe_pair *pair = attach_pair(is_timed);
 	struct cost cost = {-1, -1};
 
-	if (!skeleton)
-		return cost;
-	attacher.entry = is_timed ? skeleton->progs.timed_entry : skeleton->progs.empty_entry;
-	attacher.at_return = is_timed ? skeleton->progs.timed_return : skeleton->progs.empty_return;
-	/* For perf events; the empty programs do not look into it. */
-	attacher.sites =
-		bpf_map_create(BPF_MAP_TYPE_HASH, "sites", sizeof(__u32), sizeof(__u64), 1, NULL);
-	if (multi) {
-		gt_multi_link_prepare(attacher.entry, GT_MULTI_ENTRY);
-		gt_multi_link_prepare(attacher.at_return, GT_MULTI_RETURN);
-	}
-	if (!empty_bpf__load(skeleton) && !gt_attach(&attacher, &request, &attachment, NULL))
+	if (pair)
 		cost = measure(call_plain, calls);
-	gt_detach(attachment);
-	close(attacher.sites);
-	empty_bpf__destroy(skeleton);
+	detach_pair(pair);
 	return cost;
 }
 
@@ -287,17 +134,13 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 static struct cost with_gputap(const char *const more[3], const char *stack, void (*call)(void),
 			       long calls)
 {
-	const char *const arguments[] = {"trace",   "-f",    "cuda?etDevice,cudaLaunchKernel",
-					 "--stack", stack,   more[0],
-					 more[1],   more[2], NULL};
 	struct cost cost = {-1, -1};
 	pid_t gputap = 0;
 
-	if (start_gputap(arguments, &gputap))
+	if (start_tracing(more, stack, &gputap))
 		return cost;
 	cost = measure(call, calls);
-	kill(gputap, SIGINT);
-	waitpid(gputap, NULL, 0);
+	stop_tracing(gputap);
 	return cost;
 }
 
@@ -436,22 +279,20 @@ static int measure_cases(long calls, struct cost empty)
 int main(int count, char **arguments)
 {
 	long calls = count > 1 && !strcmp(arguments[1], "--quick") ? 100000 : 300000;
-	gt_autofree char *path = NULL;
 	struct cost empty, timed;
-	uint64_t offset;
 	double untraced;
 
 	if (count == 4 && !strcmp(arguments[1], "--child"))
 		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
 				 strtol(arguments[3], NULL, 10));
 	gt_load_set_verbose(false);
-	if (gt_load_check(NULL) || find_function(&path, &offset)) {
+	if (gt_load_check(NULL)) {
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");
 		return 0;
 	}
 	untraced = ns_per_call(call_plain, calls);
-	empty = with_pair(false, path, offset, calls);
-	timed = with_pair(true, path, offset, calls);
+	empty = with_pair(false, calls);
+	timed = with_pair(true, calls);
 	if (empty.all <= 0 || timed.all <= 0)
 		return 1;
 	printf("trace.untraced %.2f ns a call\n", untraced);
