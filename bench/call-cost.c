@@ -52,7 +52,7 @@ struct runs {
 
 static bool is_on_calls(const char *program)
 {
-	static const char *const names[] = {"call_",	     "count_session", "empty_entry",
+	static const char *const names[] = {"call_",        "count_session", "empty_entry",
 					    "empty_return", "timed_entry",   "timed_return",
 					    "trap_"};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What benches of traced calls share: the calls, pairs of probes without gputap, the time of programs. */
+/* What benches of traced calls share: the calls, pairs of probes without gputap, the time of
+ * programs. */
 #pragma once
 
 #include <stdbool.h>

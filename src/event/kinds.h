@@ -9,6 +9,9 @@
 #include "base/strbuf.h"
 #include "event/event.h"
 
+/* Text for a process that has no number here: `process` of an event is 0. */
+#define GT_PROCESS_OUTSIDE "a process outside of gputap's PID namespace"
+
 struct gt_event_field {
 	const char *type; /* "__u64" */
 	const char *name;

@@ -89,6 +89,10 @@ static void put_process(struct gt_strbuf *text, const struct gt_names *names,
 {
 	const char *name = name_of(names, gap);
 
+	if (!gap->process) {
+		gt_strbuf_puts(text, GT_PROCESS_OUTSIDE);
+		return;
+	}
 	gt_put_printable(text, name[0] ? name : "process");
 	gt_strbuf_puts(text, " (");
 	gt_put_id(text, gap->process);

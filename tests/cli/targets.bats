@@ -179,7 +179,9 @@ build_static() {
 	expect_count "$stderr" 'calls-late .*\[EXIT\]' 5
 }
 
-@test "with --late-libs watch, a library of an unexpected path is traced, and the gap is noted" {
+# ./late calls cudaGetDevice twice, of a library that it opens by an unexpected path, once there is a file "go".
+build_late() {
+	need_command cc
 	mkdir elsewhere
 	cp "$standin/libcudart.so.13" elsewhere/
 	cat >late.c <<-'EOF'
@@ -194,8 +196,11 @@ build_static() {
 			return get(&device) + get(&device);
 		}
 	EOF
-	need_command cc
 	cc late.c -o late
+}
+
+@test "with --late-libs watch, a library of an unexpected path is traced, and the gap is noted" {
+	build_late
 	start_trace --late-libs watch -- ./late
 	wait_for grep -q 'was mapped by process' err
 	touch go
@@ -204,6 +209,24 @@ build_static() {
 	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [1-9][0-9]* [0-9.]+ ms before its probes were attached: calls in between are missing$"
 	expect_count "$stderr" 'late .*\[EXIT\]' 2
 	expect_error_line '^gputap: incomplete: 2 calls: 2 complete, 0 unfinished, 0 lost; calls may be missing of late \([0-9]+\), in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$'
+}
+
+@test "a process outside of the PID namespace of gputap has no number, in notes and totals" {
+	need_command unshare
+	unshare --pid --fork --mount-proc true || skip "there can be no other PID namespace"
+	build_late
+	unshare --pid --fork --mount-proc "$build/gputap" trace --gpu nvidia -v >out 2>err 3>&- &
+	tracer=$!
+	wait_for grep -qE '^gputap: attached' err
+	./late 3>&- &
+	wait_for grep -q 'was mapped by' err
+	touch go
+	wait $!
+	pkill -INT -P "$tracer"
+	end_trace
+	expect_status 0
+	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by a process outside of gputap's PID namespace [0-9.]+ ms before its probes were attached: calls in between are missing$"
+	expect_error_line "^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing of a process outside of gputap's PID namespace, in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached"
 }
 
 @test "a runtime that is linked in statically is traced" {

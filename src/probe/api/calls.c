@@ -456,13 +456,13 @@ static struct gt_late_probes attach_late_file(void *context, const char *path, c
 		    : (struct gt_late_probes){0};
 }
 
-/* "process 4711"; the kernel has no number here for one of another PID namespace: 0. */
+/* "process 4711"; or one that has no number here. */
 static const char *put_process(struct gt_strbuf *text, pid_t process)
 {
 	if (process)
 		gt_strbuf_printf(text, "process %d", (int)process);
 	else
-		gt_strbuf_puts(text, "a process outside of gputap's PID namespace");
+		gt_strbuf_puts(text, GT_PROCESS_OUTSIDE);
 	return gt_strbuf_string(text);
 }
 

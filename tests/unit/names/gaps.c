@@ -69,6 +69,16 @@ TEST("a gap has its process, its length and its library")
 			   "libcudart.so.13 were attached");
 }
 
+TEST("the process of a gap may be outside of the PID namespace, where it has no number")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	take_gap(names, GT_GAP_MAPPED, 0, "/site/libcudart.so.13", 1000, 13000);
+	expect_text(names,
+		    "calls may be missing of a process outside of gputap's PID namespace, in "
+		    "12.0 µs before the probes in libcudart.so.13 were attached");
+}
+
 TEST("a running process counts once, whatever it has mapped; further gaps are counted")
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
