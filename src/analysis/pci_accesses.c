@@ -12,10 +12,17 @@ struct gt_pci_accesses *gt_pci_accesses_new(void)
 	gt_auto(pci_accesses) struct gt_pci_accesses *accesses = calloc(1, sizeof(*accesses));
 
 	if (!accesses || gt_keyed_rows_init(&accesses->registers) ||
-	    gt_keyed_rows_init(&accesses->processes) || gt_keyed_rows_init(&accesses->errors) ||
-	    gt_keyed_rows_init(&accesses->links))
+	    gt_keyed_rows_init(&accesses->processes) || gt_keyed_rows_init(&accesses->times) ||
+	    gt_keyed_rows_init(&accesses->errors) || gt_keyed_rows_init(&accesses->links))
 		return NULL;
 	return gt_take(accesses);
+}
+
+static void release_times(void *opaque)
+{
+	struct gt_pci_times *times = opaque;
+
+	gt_histogram_free(&times->durations);
 }
 
 void gt_pci_accesses_free(struct gt_pci_accesses *accesses)
@@ -24,6 +31,7 @@ void gt_pci_accesses_free(struct gt_pci_accesses *accesses)
 		return;
 	gt_keyed_rows_free(&accesses->registers, NULL);
 	gt_keyed_rows_free(&accesses->processes, NULL);
+	gt_keyed_rows_free(&accesses->times, release_times);
 	gt_keyed_rows_free(&accesses->errors, NULL);
 	gt_keyed_rows_free(&accesses->links, NULL);
 	free(accesses);
@@ -49,6 +57,40 @@ static int take_access(struct gt_pci_accesses *accesses, const struct gt_event_p
 	process->writes += event->is_write != 0;
 	process->errors += event->result != 0;
 	return 0;
+}
+
+static int take_timed_access(struct gt_pci_accesses *accesses,
+			     const struct gt_event_pci_access *event)
+{
+	const struct gt_pci_times_key key = {
+		.domain = event->domain,
+		.bus = event->bus,
+		.device_function = event->device_function,
+		.bytes = event->bytes,
+		.is_write = event->is_write != 0,
+		.is_user = event->is_user != 0,
+	};
+	struct gt_pci_times *times;
+	/* It begins with the fields of `pci_config`. */
+	int error = take_access(accesses, (const void *)event);
+
+	if (error || !event->duration)
+		return error;
+	times = gt_keyed_rows_get(&accesses->times, &key, sizeof(key), sizeof(*times));
+	return times ? gt_histogram_add(&times->durations, event->duration) : -ENOMEM;
+}
+
+const char *gt_pci_times_function(const struct gt_pci_times *times)
+{
+	const struct gt_pci_times_key *key = &times->key;
+
+#define CONFIG_FUNCTION(name, name_bytes, name_is_write, name_is_user)                             \
+	if (key->bytes == (name_bytes) && key->is_write == (name_is_write) &&                      \
+	    key->is_user == (name_is_user))                                                        \
+		return #name;
+	CONFIG_FUNCTIONS(CONFIG_FUNCTION)
+#undef CONFIG_FUNCTION
+	return NULL;
 }
 
 static void copy_address(char address[GT_PCI_ADDRESS_SIZE], const struct gt_event *event)
@@ -127,6 +169,8 @@ int gt_pci_accesses_take(struct gt_pci_accesses *accesses, const struct gt_event
 	switch (event->kind) {
 	case GT_EVENT_pci_config:
 		return take_access(accesses, (const void *)event);
+	case GT_EVENT_pci_access:
+		return take_timed_access(accesses, (const void *)event);
 	case GT_EVENT_pcie_error:
 		return take_error(accesses, (const void *)event);
 	case GT_EVENT_pcie_link:
@@ -149,8 +193,16 @@ static uint64_t count_of_process(const void *opaque)
 	return row->reads + row->writes;
 }
 
+static uint64_t sum_of_times(const void *opaque)
+{
+	const struct gt_pci_times *row = opaque;
+
+	return row->durations.sum;
+}
+
 void gt_pci_accesses_sort(struct gt_pci_accesses *accesses)
 {
 	gt_keyed_rows_sort(&accesses->registers, count_of_register);
 	gt_keyed_rows_sort(&accesses->processes, count_of_process);
+	gt_keyed_rows_sort(&accesses->times, sum_of_times);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Accesses to the configuration space of PCI devices by register and by process, errors that
- * devices reported, and the state of the links of GPUs.
+ * Accesses to the configuration space of PCI devices by register and by process, their times by
+ * device and function of the kernel, errors that devices reported, and the state of the links of
+ * GPUs.
  */
 #pragma once
 
@@ -11,8 +12,7 @@
 #include "analysis/keyed_rows.h"
 #include "base/clean.h"
 #include "base/histogram.h"
-
-#define GT_PCI_ADDRESS_SIZE 32 /* bytes of "0000:01:00.0", with its NULs */
+#include "probe/pcie/functions.h"
 
 struct gt_pci_register_row {
 	struct gt_pci_register_key {
@@ -23,6 +23,17 @@ struct gt_pci_register_row {
 	uint64_t reads, writes;
 	uint64_t user;   /* of them for user space */
 	uint64_t errors; /* accesses that failed */
+};
+
+/* Accesses to a device by a function of the kernel, as far as their durations are known. */
+struct gt_pci_times {
+	struct gt_pci_times_key {
+		uint32_t domain;
+		uint8_t bus, device_function;
+		uint8_t bytes, is_write, is_user;
+		uint8_t reserved[3]; /* 0 */
+	} key;
+	struct gt_histogram durations; /* ns */
 };
 
 struct gt_pci_process {
@@ -54,6 +65,7 @@ struct gt_pcie_link_row {
 struct gt_pci_accesses {
 	struct gt_keyed_rows registers; /* of struct gt_pci_register_row */
 	struct gt_keyed_rows processes; /* of struct gt_pci_process */
+	struct gt_keyed_rows times;     /* of struct gt_pci_times */
 	struct gt_keyed_rows errors;    /* of struct gt_pcie_error_row */
 	struct gt_keyed_rows links;     /* of struct gt_pcie_link_row */
 };
@@ -64,8 +76,11 @@ GT_DEFINE_AUTO(pci_accesses, struct gt_pci_accesses, gt_pci_accesses_free)
 
 /* Take an event of the source "pcie". 0 or -ENOMEM. */
 int gt_pci_accesses_take(struct gt_pci_accesses *accesses, const struct gt_event *event);
-/* Sort registers and processes by the number of their accesses, the most first. */
+/* Sort registers and processes by the number of their accesses, times by their sum, the most first.
+ */
 void gt_pci_accesses_sort(struct gt_pci_accesses *accesses);
+/* The function of the kernel: "pci_bus_read_config_dword"; NULL: none has such accesses. */
+const char *gt_pci_times_function(const struct gt_pci_times *times);
 /* Whether the link has fewer lanes, or a lower speed, than its device is capable of. */
 bool gt_pcie_link_is_below(const struct gt_pcie_link_row *link);
 /* For how long it was so, up to a time of the session (ns). */

@@ -49,6 +49,7 @@ bool gt_layer_is_in_thread(const struct gt_event *event)
 	case GT_EVENT_page_fault:
 	case GT_EVENT_fence_wait:
 	case GT_EVENT_pci_config:
+	case GT_EVENT_pci_access:
 	case GT_EVENT_nvlink_call:
 		return true;
 	case GT_EVENT_nvidia_call: {

@@ -16,6 +16,8 @@ void gt_put_pci_address(struct gt_strbuf *text, uint32_t domain, unsigned bus,
 			 device_function & 7);
 }
 
+/* `pci_access` events, too, begin with the fields of `pci_config`. */
+
 static void put_address(struct gt_strbuf *text, const struct gt_event_pci_config *event)
 {
 	gt_put_pci_address(text, event->domain, event->bus, event->device_function);
@@ -175,6 +177,10 @@ static void put_link(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_putc(text, ')');
 }
 
+static const struct gt_layer_field access_fields[] = {
+	{"duration", NULL},
+};
+
 static const struct gt_layer_field error_fields[] = {
 	{"severity", put_severity},
 	{"status", put_status},
@@ -185,6 +191,15 @@ static const struct gt_layer_kind kinds[] = {
 		.kind = GT_EVENT_pci_config,
 		.source = "pcie",
 		.variant = config_name,
+		.text = put_config,
+		.json = json_config,
+	},
+	{
+		.kind = GT_EVENT_pci_access,
+		.source = "pcie",
+		.variant = config_name,
+		.fields = access_fields,
+		.field_count = gt_countof(access_fields),
 		.text = put_config,
 		.json = json_config,
 	},

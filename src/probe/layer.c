@@ -88,14 +88,19 @@ static bool is_preemptible(const struct gt_layer *layer)
 
 /* What decides which programs are loaded. */
 struct layer_loading {
-	bool exits;        /* those of exits of functions are */
+	bool trampolines;  /* those of entries and exits of functions (fentry, fexit) are */
 	bool preemptible;  /* is_preemptible() */
 	struct btf *types; /* of the kernel, loaded once for all hooks; NULL: not yet */
 };
 
+static bool has_trampoline(const struct gt_hook *hook)
+{
+	return hook->kind == GT_HOOK_TYPED_ENTRY || hook->kind == GT_HOOK_EXIT;
+}
+
 static bool is_typed(const struct gt_hook *hook)
 {
-	return hook->kind == GT_HOOK_EXIT || hook->kind == GT_HOOK_BTF_TRACEPOINT;
+	return has_trampoline(hook) || hook->kind == GT_HOOK_BTF_TRACEPOINT;
 }
 
 /*
@@ -110,7 +115,7 @@ static bool has_typed_point(const struct gt_hook *hook, struct layer_loading *ho
 		how->types = btf__load_vmlinux_btf();
 	if (!how->types)
 		return false;
-	if (hook->kind == GT_HOOK_EXIT)
+	if (has_trampoline(hook))
 		return btf__find_by_name_kind(how->types, hook->point, BTF_KIND_FUNC) > 0;
 	snprintf(name, sizeof(name), "btf_trace_%s", hook->point);
 	return btf__find_by_name_kind(how->types, name, BTF_KIND_TYPEDEF) > 0;
@@ -122,7 +127,7 @@ static bool has_typed_point(const struct gt_hook *hook, struct layer_loading *ho
  */
 static bool is_loadable(const struct gt_hook *hook, struct layer_loading *how)
 {
-	if ((hook->kind == GT_HOOK_EXIT && !how->exits) || waits_for_module(hook) ||
+	if ((has_trampoline(hook) && !how->trampolines) || waits_for_module(hook) ||
 	    (depends_on_preemption(hook) &&
 	     how->preemptible == (hook->preemption == GT_HOOK_UNLESS_PREEMPTIBLE)) ||
 	    (hook->can_load && !hook->can_load()))
@@ -164,12 +169,13 @@ static int set_sample_rates(const struct gt_layer *layer, const struct gt_host *
 	return gt_load_set_constant(object, "sample_rates", rates, sizeof(rates), diag);
 }
 
-static int configure_object(struct gt_layer_state *state, bool exits, struct gt_diag *diag)
+static int configure_object(struct gt_layer_state *state, bool trampolines, struct gt_diag *diag)
 {
 	const struct gt_layer *layer = state->layer;
 	struct bpf_object *object = state->object;
 	const struct gt_host *host = state->host;
-	struct layer_loading how = {.exits = exits, .preemptible = is_preemptible(layer)};
+	struct layer_loading how = {.trampolines = trampolines,
+				    .preemptible = is_preemptible(layer)};
 	const __u8 preemptible = how.preemptible;
 	int error = select_programs(layer, object, &how, diag);
 
@@ -195,7 +201,7 @@ static int configure_object(struct gt_layer_state *state, bool exits, struct gt_
 }
 
 /* -Exxx without a message: the kernel rejects the programs. */
-static int load_object(struct gt_layer_state *state, bool exits, struct gt_diag *diag)
+static int load_object(struct gt_layer_state *state, bool trampolines, struct gt_diag *diag)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = state->layer->name);
 	size_t size;
@@ -207,11 +213,11 @@ static int load_object(struct gt_layer_state *state, bool exits, struct gt_diag 
 	if (!state->object)
 		return gt_diag(diag, -errno, state->layer->name, NULL,
 			       "the BPF object cannot be opened: %s", strerror(errno));
-	error = configure_object(state, exits, diag);
+	error = configure_object(state, trampolines, diag);
 	return error ? error : bpf_object__load(state->object);
 }
 
-/* Kernels that trace no exits of functions (fexit) reject these programs when they are loaded. */
+/* Kernels without trampolines of functions reject these programs when they are loaded. */
 static int load(struct gt_layer_state *state, struct gt_diag *diag)
 {
 	int error = load_object(state, true, diag);
@@ -633,7 +639,8 @@ static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 /* Whether a program was not loaded for want of a module that has been loaded since. */
 static bool is_late_loadable(const struct gt_layer_state *state)
 {
-	struct layer_loading how = {.exits = true, .preemptible = is_preemptible(state->layer)};
+	struct layer_loading how = {.trampolines = true,
+				    .preemptible = is_preemptible(state->layer)};
 	bool found = false;
 
 	for (size_t i = 0; i < state->layer->hook_count && !found; i++) {

@@ -24,7 +24,9 @@ enum gt_hook_kind {
 	GT_HOOK_BTF_TRACEPOINT, /* with typed arguments, built into the kernel: SEC("tp_btf") */
 	GT_HOOK_ENTRY,          /* of a function: SEC("kprobe") */
 	GT_HOOK_RETURN,         /* SEC("kretprobe") */
-	GT_HOOK_EXIT, /* of a function built into the kernel, with arguments: SEC("fexit") */
+	/* Of a function built into the kernel, by its trampoline: SEC("fentry"), SEC("fexit"). */
+	GT_HOOK_TYPED_ENTRY,
+	GT_HOOK_EXIT, /* with the arguments */
 };
 
 /* Whether a hook depends on threads being preempted in programs of raw tracepoints (layer.bpf.h).

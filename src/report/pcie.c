@@ -80,6 +80,31 @@ static void put_processes(const struct gt_pci_accesses *accesses,
 	gt_report_put_rest(text, options->top, accesses->processes.rows.count);
 }
 
+static void put_times(const struct gt_pci_accesses *accesses,
+		      const struct gt_report_options *options, struct gt_strbuf *text)
+{
+	static const struct gt_column columns[] = {
+		{"DEVICE", true}, {"FUNCTION", true}, GT_TIMES_COLUMNS};
+	struct gt_table table;
+	size_t shown = 0;
+
+	gt_table_begin(&table, columns, gt_countof(columns));
+	gt_vec_each (item, &accesses->times.rows) {
+		const struct gt_pci_times *row = *item;
+		const char *function = gt_pci_times_function(row);
+
+		if (!gt_report_shows(options->top, shown++))
+			break;
+		gt_put_pci_address(gt_table_cell(&table), row->key.domain, row->key.bus,
+				   row->key.device_function);
+		gt_table_end_cell(&table);
+		gt_table_text(&table, function ? function : "-");
+		gt_table_times(&table, &row->durations);
+	}
+	gt_table_put(&table, text);
+	gt_report_put_rest(text, options->top, accesses->times.rows.count);
+}
+
 /* "RxErr", or "bit 9". */
 static void put_error_name(struct gt_strbuf *text, const struct gt_pcie_error_row *row)
 {
@@ -208,6 +233,10 @@ static int pcie_put_text(void *state, const struct gt_report_options *options,
 		separate(text, &any);
 		put_processes(accesses, options, names, text);
 	}
+	if (accesses->times.rows.count) {
+		separate(text, &any);
+		put_times(accesses, options, text);
+	}
 	if (accesses->errors.rows.count) {
 		separate(text, &any);
 		put_errors(accesses, text);
@@ -249,6 +278,22 @@ static void json_process(struct gt_json *json, const struct gt_names *names, con
 	gt_json_u64(json, "reads", row->reads);
 	gt_json_u64(json, "writes", row->writes);
 	gt_json_u64(json, "errors", row->errors);
+}
+
+static void json_times(struct gt_json *json, const struct gt_names *names, const void *opaque)
+{
+	const struct gt_pci_times *row = opaque;
+	gt_auto_strbuf address = GT_STRBUF_INIT;
+	const char *function = gt_pci_times_function(row);
+
+	gt_put_pci_address(&address, row->key.domain, row->key.bus, row->key.device_function);
+	gt_json_string(json, "address", gt_strbuf_string(&address));
+	if (function)
+		gt_json_string(json, "function", function);
+	else
+		gt_json_null(json, "function");
+	gt_json_u64(json, "total", row->durations.sum);
+	gt_report_json_durations(json, "duration", &row->durations);
 }
 
 static void json_error(struct gt_json *json, const struct gt_names *names, const void *opaque)
@@ -315,6 +360,7 @@ static int pcie_put_json(void *state, const struct gt_report_options *options,
 	gt_pci_accesses_sort(accesses);
 	gt_json_keyed_rows(json, "registers", &accesses->registers, names, json_register);
 	gt_json_keyed_rows(json, "processes", &accesses->processes, names, json_process);
+	gt_json_keyed_rows(json, "times", &accesses->times, names, json_times);
 	gt_json_keyed_rows(json, "errors", &accesses->errors, names, json_error);
 	json_links(json, accesses, now);
 	json_findings(json, accesses, now);

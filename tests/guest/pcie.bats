@@ -40,6 +40,19 @@ config_read VENDOR_ID+1 1 1 $((vendor >> 8))" ] || fail "$(accesses)"
 	[ "$output" = true ]
 }
 
+@test "accesses have their beginning and duration, within the system calls that make them" {
+	gputap trace -e pcie,syscall --syscall read,write,pread64 --json -o out.json -- \
+		dd if=$device/config of=bytes bs=4 count=16
+	expect_status 0
+	# Each access is within one read of its thread, and has the duration of a part of it.
+	run -0 jq -sc 'map(select(.process == "dd")) |
+		map(select(.source == "syscall" and .name == "read")) as $reads |
+		map(select(.source == "pcie")) | [length, (map(. as $access |
+			select(.duration > 0 and ($reads | any(.tid == $access.tid and .time <= $access.time and
+				$access.time + $access.duration <= .time + .duration)))) | length)]' out.json
+	[ "$output" = '[16,16]' ] || fail "$output: $(cat out.json)"
+}
+
 @test "writes have the value that was written" {
 	before=$(dd if=$device/config bs=1 count=1 skip=60 2>/dev/null | od -An -tu1)
 	gputap trace -e pcie --json -o out.json -- sh -c "
@@ -73,8 +86,8 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 	grep -qE '^[0-9]+ dd +64 +0$' table
 	gputap stat -e pcie --json -o stat.json -- dd if=$device/config of=bytes bs=1 count=64
 	run -0 jq -c '.sources[0] | [(.registers | length), (.registers | map(.reads) | add),
-		(.processes | map(.reads))]' stat.json
-	[ "$output" = "[64,64,[64]]" ]
+		(.processes | map(.reads)), (.times | map(.function, .duration.count))]' stat.json
+	[ "$output" = '[64,64,[64],["pci_user_read_config_byte",64]]' ]
 }
 
 # find_port: $port is the root port of the guest (tools/guest).

@@ -39,15 +39,31 @@ static inline void expect_row(const struct gt_event *event, const char *name, co
 	CHECK_STR(gt_strbuf_string(&details), text);
 }
 
-/* The members from "source" on. */
-static inline void expect_json(const struct gt_event *event, const char *members)
+static inline void put_json(struct gt_strbuf *text, const struct gt_event *event)
 {
 	gt_auto(names) struct gt_names *names = gt_names_new();
-	gt_auto_strbuf text = GT_STRBUF_INIT;
-	struct gt_json json = GT_JSON_INIT(&text);
+	struct gt_json json = GT_JSON_INIT(text);
 
 	gt_json_object_begin(&json, NULL);
 	gt_layer_json(&json, gt_layer_kind(event->kind), names, event);
 	gt_json_object_end(&json);
+}
+
+/* The object begins so: with the keys up to "source". */
+static inline void expect_json_begin(const struct gt_event *event, const char *begin)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	put_json(&text, event);
+	if (strncmp(gt_strbuf_string(&text), begin, strlen(begin)) != 0)
+		CHECK_STR(gt_strbuf_string(&text), begin);
+}
+
+/* The members from "source" on. */
+static inline void expect_json(const struct gt_event *event, const char *members)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	put_json(&text, event);
 	CHECK_STR(strstr(gt_strbuf_string(&text), "\"source\""), members);
 }

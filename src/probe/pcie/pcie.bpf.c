@@ -8,8 +8,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The arguments of a function that is running, kept where its exit cannot be traced with them. */
+/* A function that is running. Its exit may be traced without the arguments (kretprobe). */
 struct config_entry {
+	__u64 start; /* ns */
 	__u64 arguments[ARGUMENT_REGISTERS];
 };
 
@@ -26,7 +27,7 @@ struct {
 	__type(value, struct config_entry);
 } config_entries SEC(".maps");
 
-static __always_inline void fill_device(struct gt_event_pci_config *event, struct pci_bus *bus,
+static __always_inline void fill_device(struct gt_event_pci_access *event, struct pci_bus *bus,
 					__u32 device_function)
 {
 	event->domain = pci_domain(bus);
@@ -45,17 +46,22 @@ static __always_inline __u32 value_of(__u64 value, __u32 bytes, bool is_write)
 	return result;
 }
 
-/* (struct pci_bus *, unsigned int devfn, int where, value), or (struct pci_dev *, where, value). */
-static __always_inline int put_access(const __u64 *arguments, __s32 result, __u32 bytes,
-				      bool is_write, bool is_user)
+/*
+ * (struct pci_bus *, unsigned int devfn, int where, value), or (struct pci_dev *, where, value).
+ * `start`: when it began; 0: not seen.
+ */
+static __always_inline int put_access(__u64 start, const __u64 *arguments, __s32 result,
+				      __u32 bytes, bool is_write, bool is_user)
 {
 	struct layer_thread *thread = traced_thread();
-	struct gt_event_pci_config event = {};
+	struct gt_event_pci_access event = {};
 	struct pci_dev *device = (void *)arguments[0];
 
 	if (!thread)
 		return 0;
-	fill_head(&event.head, thread, GT_EVENT_pci_config, sizeof(event));
+	fill_head(&event.head, thread, GT_EVENT_pci_access, sizeof(event));
+	if (start)
+		event.duration = event.head.time - start;
 	if (is_user)
 		fill_device(&event, BPF_CORE_READ(device, bus), BPF_CORE_READ(device, devfn));
 	else
@@ -70,14 +76,45 @@ static __always_inline int put_access(const __u64 *arguments, __s32 result, __u3
 	return 0;
 }
 
-static __always_inline int keep_entry(struct pt_regs *registers, __u64 function)
+/* Remember that the current thread began a function. */
+static __always_inline int keep_entry(struct config_entry *entry, __u64 function)
 {
 	struct config_entry_key key = {bpf_get_current_pid_tgid(), function};
+
+	if (!traced_thread())
+		return 0;
+	entry->start = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&config_entries, &key, entry, BPF_ANY))
+		COUNT_EVENTS(evicted);
+	return 0;
+}
+
+static __always_inline int keep_registers(struct pt_regs *registers, __u64 function)
+{
 	struct config_entry entry;
 
 	copy_registers(entry.arguments, registers);
-	if (traced_thread() && bpf_map_update_elem(&config_entries, &key, &entry, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	return keep_entry(&entry, function);
+}
+
+/* The arguments are read again at the exit, but by the return probe, where that is in its place. */
+static __always_inline int keep_arguments(const __u64 *arguments, __u32 count, __u64 function)
+{
+	struct config_entry entry = {};
+
+	for (__u32 i = 0; i < count; i++)
+		entry.arguments[i] = arguments[i];
+	return keep_entry(&entry, function);
+}
+
+static __always_inline int put_exit(const __u64 *arguments, __s32 result, __u64 function,
+				    __u32 bytes, bool is_write, bool is_user)
+{
+	struct config_entry_key key = {bpf_get_current_pid_tgid(), function};
+	const struct config_entry *entry = bpf_map_lookup_elem(&config_entries, &key);
+
+	put_access(entry ? entry->start : 0, arguments, result, bytes, is_write, is_user);
+	bpf_map_delete_elem(&config_entries, &key);
 	return 0;
 }
 
@@ -85,11 +122,11 @@ static __always_inline int put_kept(struct pt_regs *registers, __u64 function, _
 				    bool is_write, bool is_user)
 {
 	struct config_entry_key key = {bpf_get_current_pid_tgid(), function};
-	struct config_entry *entry = bpf_map_lookup_elem(&config_entries, &key);
+	const struct config_entry *entry = bpf_map_lookup_elem(&config_entries, &key);
 
 	if (!entry)
 		return 0;
-	put_access(entry->arguments, RESULT(registers), bytes, is_write, is_user);
+	put_access(entry->start, entry->arguments, RESULT(registers), bytes, is_write, is_user);
 	bpf_map_delete_elem(&config_entries, &key);
 	return 0;
 }
@@ -100,18 +137,26 @@ enum config_function {
 #undef CONFIG_FUNCTION
 };
 
-/* Functions with three arguments have their result after these. */
+#define CONFIG_ARGUMENTS(is_user) ((is_user) ? 3 : 4)
+
+/* fexit has the result after the arguments. */
 #define CONFIG_FUNCTION(name, bytes, is_write, is_user)                                            \
+	SEC("fentry/" #name)                                                                       \
+	int begin_##name(__u64 *arguments)                                                         \
+	{                                                                                          \
+		return keep_arguments(arguments, CONFIG_ARGUMENTS(is_user),                        \
+				      CONFIG_FUNCTION_##name);                                     \
+	}                                                                                          \
 	SEC("fexit/" #name)                                                                        \
 	int exit_##name(__u64 *arguments)                                                          \
 	{                                                                                          \
-		return put_access(arguments, arguments[is_user ? 3 : 4], bytes, is_write,          \
-				  is_user);                                                        \
+		return put_exit(arguments, arguments[CONFIG_ARGUMENTS(is_user)],                   \
+				CONFIG_FUNCTION_##name, bytes, is_write, is_user);                 \
 	}                                                                                          \
 	SEC("kprobe")                                                                              \
 	int enter_##name(struct pt_regs *registers)                                                \
 	{                                                                                          \
-		return keep_entry(registers, CONFIG_FUNCTION_##name);                              \
+		return keep_registers(registers, CONFIG_FUNCTION_##name);                          \
 	}                                                                                          \
 	SEC("kretprobe")                                                                           \
 	int return_##name(struct pt_regs *registers)                                               \

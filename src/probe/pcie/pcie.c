@@ -9,9 +9,10 @@
 
 /* clang-format off */
 #define CONFIG_HOOKS(function, ...) \
+	{.program = "begin_" #function, .kind = GT_HOOK_TYPED_ENTRY, .point = #function}, \
 	{.program = "exit_" #function, .kind = GT_HOOK_EXIT, .point = #function, .lacks = "accesses to configuration space"}, \
 	{.program = "enter_" #function, .kind = GT_HOOK_ENTRY, .point = #function, \
-	 .fallback_of = "exit_" #function}, \
+	 .fallback_of = "begin_" #function}, \
 	{.program = "return_" #function, .kind = GT_HOOK_RETURN, .point = #function, \
 	 .fallback_of = "exit_" #function},
 /* clang-format on */

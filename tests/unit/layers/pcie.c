@@ -46,6 +46,30 @@ TEST("a register that has no name has its offset alone; accesses for user space 
 		"\"is_write\":0,\"is_user\":1,\"address\":\"10000:65:03.1\",\"register\":null}");
 }
 
+TEST("an access has its duration, and in JSON the time of its beginning")
+{
+	gt_autofree struct gt_event *event = gt_event_new(GT_EVENT_pci_access, NULL, 0);
+	struct gt_event_pci_access *access = (void *)event;
+
+	access->head.time = 5000;
+	access->bus = 1;
+	access->offset = 0x06;
+	access->bytes = 2;
+	access->value = 0x10;
+	access->duration = 1500;
+	expect_row(event, "config_read", "0000:01:00.0 0x06 STATUS bytes=2 value=0x0010 (1.50 µs)");
+	expect_json_begin(event, "{\"schema\":\"gputap.event.1\",\"time\":3500,");
+	access->duration = 0;
+	expect_row(event, "config_read", "0000:01:00.0 0x06 STATUS bytes=2 value=0x0010");
+	expect_json_begin(event, "{\"schema\":\"gputap.event.1\",\"time\":5000,");
+	expect_json(event,
+		    "\"source\":\"pcie\",\"name\":\"config_read\",\"value\":16,\"domain\":0,"
+		    "\"result\":0,"
+		    "\"offset\":6,\"bus\":1,\"device_function\":0,\"bytes\":2,\"is_write\":0,"
+		    "\"is_user\":0,\"duration\":null,\"address\":\"0000:01:00.0\",\"register\":"
+		    "\"STATUS\"}");
+}
+
 TEST("an access that failed has its PCIBIOS result or errno")
 {
 	gt_autofree struct gt_event *event = new_access(0x40, 4, 0);

@@ -65,6 +65,53 @@ TEST("the summary of pcie has accesses by register and by process, failed ones i
 	close_report();
 }
 
+static void take_timed(unsigned function, unsigned bytes, bool is_write, uint64_t duration)
+{
+	struct gt_event_pci_access *event = (void *)gt_event_new(GT_EVENT_pci_access, NULL, 0);
+
+	event->head.process = 7;
+	event->bus = 1;
+	event->device_function = function;
+	event->offset = 0x04;
+	event->bytes = bytes;
+	event->is_write = is_write;
+	event->duration = duration;
+	take(&event->head);
+}
+
+TEST("the summary of pcie has the times of accesses by device and function of the kernel")
+{
+	open_report(&gt_report_pcie);
+	take_timed(0, 2, false, 1000);
+	take_timed(0, 2, false, 3000);
+	take_timed(0, 2, true, 500);
+	take_timed(1, 2, false, 9000);
+	take_timed(1, 2, false, 0); /* it was not measured */
+	take_timed(1, 3, false, 10);
+	expect_text(
+		"DEVICE        OFFSET  REGISTER  READS  WRITES  BY USERS\n"
+		"0000:01:00.0    0x04  COMMAND       2       1         0\n"
+		"0000:01:00.1    0x04  COMMAND       3       0         0\n"
+		"\n"
+		"PROCESS  READS  WRITES\n"
+		"7 ?          5       1\n"
+		"\n"
+		"DEVICE        FUNCTION                   COUNT    TOTAL     MEAN      P50      "
+		"P99      MAX\n"
+		"0000:01:00.1  pci_bus_read_config_word       1  9.00 µs  9.00 µs  9.00 µs  9.00 "
+		"µs  9.00 µs\n"
+		"0000:01:00.0  pci_bus_read_config_word       2  4.00 µs  2.00 µs  1.00 µs  3.00 "
+		"µs  3.00 µs\n"
+		"0000:01:00.0  pci_bus_write_config_word      1   500 ns   500 ns   500 ns   500 "
+		"ns   500 ns\n"
+		"0000:01:00.1  -                              1    10 ns    10 ns    10 ns    10 "
+		"ns    10 ns\n");
+	expect_json_part("times",
+			 "[{\"address\":\"0000:01:00.1\",\"function\":\"pci_bus_read_config_"
+			 "word\",\"total\":9000,\"duration\":{\"count\":1,");
+	close_report();
+}
+
 TEST("errors of devices are counted by severity and bit")
 {
 	open_report(&gt_report_pcie);
@@ -367,8 +414,8 @@ TEST("with --top, processes are those that have the most")
 TEST("summaries of no events have no rows")
 {
 	open_report(&gt_report_pcie);
-	expect_json(
-		"{\"registers\":[],\"processes\":[],\"errors\":[],\"links\":[],\"findings\":[]}");
+	expect_json("{\"registers\":[],\"processes\":[],\"times\":[],\"errors\":[],\"links\":[],"
+		    "\"findings\":[]}");
 	close_report();
 	open_report(&gt_report_power);
 	expect_json("{\"units\":[],\"frequencies\":[],\"devices\":[],\"steps\":[]}");
