@@ -41,11 +41,19 @@ enum gt_agent_count {
 	 * return is measured, how many, and their time in ns. */
 	GT_AGENT_CALL_RUNS,
 	GT_AGENT_CALL_RUN_NS,
+	GT_AGENT_CALL_WAIT_NS, /* all that threads waited for room in the ring; not in RUN_NS */
 	GT_AGENT_COUNTS,
 };
 
 /* Odd: entries and returns alternate. */
 #define GT_AGENT_COST_PERIOD 61
+
+/* What happens to calls of APIs: gputap sets it while the process runs (--max-overhead). */
+enum gt_agent_calls_mode {
+	GT_AGENT_CALLS_RECORDED,
+	GT_AGENT_CALLS_PAUSED, /* none is recorded; what later records depend on is kept */
+	GT_AGENT_CALLS_OFF,    /* for good: the hooks let them pass */
+};
 
 enum {
 	GT_AGENT_RING_PAGE = 4096, /* of the head */
@@ -61,6 +69,7 @@ enum {
 struct gt_agent_ring_head {
 	__u64 capacity; /* bytes of data, a power of 2 */
 	__u64 counts[GT_AGENT_COUNTS];
+	__u64 calls_mode;                            /* gt_agent_calls_mode; of the reader */
 	__u64 reserved __attribute__((aligned(64))); /* bytes, ever */
 	__u64 released __attribute__((aligned(64))); /* bytes, ever; of the reader */
 };

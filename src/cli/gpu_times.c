@@ -505,7 +505,23 @@ static void cost_of_calls(const void *context, struct gt_probe_cost *cost)
 	struct gt_inject_event_counts all = gt_inject_event_counts(times->inject);
 
 	cost->runs += all.counts[GT_AGENT_CALL_RUNS] * GT_AGENT_COST_PERIOD;
-	cost->run_ns += all.counts[GT_AGENT_CALL_RUN_NS] * GT_AGENT_COST_PERIOD;
+	cost->run_ns += all.counts[GT_AGENT_CALL_RUN_NS] * GT_AGENT_COST_PERIOD +
+			all.counts[GT_AGENT_CALL_WAIT_NS];
+}
+
+static void pause_calls(void *context, bool is_paused)
+{
+	const struct gt_gpu_times *times = context;
+
+	gt_inject_set_calls_mode(times->inject,
+				 is_paused ? GT_AGENT_CALLS_PAUSED : GT_AGENT_CALLS_RECORDED);
+}
+
+static void drop_calls(void *context)
+{
+	const struct gt_gpu_times *times = context;
+
+	gt_inject_set_calls_mode(times->inject, GT_AGENT_CALLS_OFF);
 }
 
 uint32_t gt_gpu_times_ring(const struct gt_trace_options *options, uint64_t period)
@@ -575,6 +591,8 @@ int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 		error = gt_agent_calls_open(options, times->inject, &times->calls, diag);
 		times->companion.count = count_calls;
 		times->companion.cost = cost_of_calls;
+		times->companion.pause = pause_calls;
+		times->companion.drop = drop_calls;
 	}
 	if (!error)
 		*ret_times = gt_take(times);

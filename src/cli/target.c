@@ -61,8 +61,6 @@ static const char *find_kernel_option(const struct gt_trace_options *trace)
 		if (source && source->group && !is_hooked(source->group))
 			return "-e " NOT_HOOKED;
 	}
-	if (trace->max_overhead)
-		return "--max-overhead";
 	if (trace->path)
 		return "--path";
 	if (trace->names.words.count)

@@ -40,6 +40,7 @@ struct event_ring {
 struct gt_inject_events {
 	int table; /* of calls, a file; -1: none */
 	uint64_t table_size;
+	enum gt_agent_calls_mode calls_mode;
 	struct event_ring *rings;
 	uint32_t count, capacity;
 	int epoll;                             /* of the processes */
@@ -98,6 +99,7 @@ static bool send_ring(struct gt_inject_events *events, struct event_ring *ring, 
 	if (fd < 0 || !gt_agent_ring_map(fd, events->capacity, &ring->ring))
 		return false;
 	ring->ring.head->capacity = events->capacity;
+	ring->ring.head->calls_mode = events->calls_mode;
 	if (!gt_agent_send(socket, &reply, sizeof(reply), fd, MSG_DONTWAIT))
 		return false;
 	ring->pidfd = (int)syscall(SYS_pidfd_open, ring->pid, 0);
@@ -175,6 +177,15 @@ int gt_inject_set_calls(struct gt_inject *inject, const void *table, size_t size
 	inject->events->table = gt_take_fd(&fd);
 	inject->events->table_size = size;
 	return 0;
+}
+
+void gt_inject_set_calls_mode(struct gt_inject *inject, enum gt_agent_calls_mode mode)
+{
+	if (!inject->events)
+		return;
+	inject->events->calls_mode = mode;
+	for (struct event_ring *ring = inject->events->rings; ring; ring = ring->next)
+		__atomic_store_n(&ring->ring.head->calls_mode, mode, __ATOMIC_RELAXED);
 }
 
 void gt_inject_events_send_table(struct gt_inject_events *events, int socket)

@@ -21,7 +21,9 @@ void gt_budget_begin(struct gt_budget *budget, double limit, uint64_t now)
 /* The expected part of the time that an item takes. */
 static double cost_of(const struct gt_budget_item *item)
 {
-	return item->is_dropped ? 0 : ldexp(item->rate, -(int)item->level);
+	double part = ldexp(1, -(int)item->level);
+
+	return item->is_dropped ? 0 : item->rate * part + item->idle_rate * (1 - part);
 }
 
 static double sum_costs(const struct gt_budget_item *items, size_t count)
@@ -33,17 +35,26 @@ static double sum_costs(const struct gt_budget_item *items, size_t count)
 	return sum;
 }
 
-/* Returns the ns that were spent since the last time. */
+/* Returns the ns that were spent since the last time; after a short time only the next time. */
+static double update_rate(uint64_t cost, uint64_t time, double *rate, uint64_t *last_cost,
+			  uint64_t *last_time)
+{
+	double spent = (double)(cost - *last_cost);
+
+	if (time - *last_time < MIN_ACTIVE)
+		return 0;
+	*rate = spent / (double)(time - *last_time);
+	*last_cost = cost;
+	*last_time = time;
+	return spent;
+}
+
 static double update_item(struct gt_budget_item *item)
 {
-	uint64_t cost = item->cost - item->last_cost, active = item->active - item->last_active;
-
-	if (active < MIN_ACTIVE)
-		return 0;
-	item->rate = (double)cost / (double)active;
-	item->last_cost = item->cost;
-	item->last_active = item->active;
-	return (double)cost;
+	return update_rate(item->cost, item->active, &item->rate, &item->last_cost,
+			   &item->last_active) +
+	       update_rate(item->idle_cost, item->idle, &item->idle_rate, &item->last_idle_cost,
+			   &item->last_idle);
 }
 
 static struct gt_budget_item *most_expensive(struct gt_budget_item *items, size_t count)

@@ -17,17 +17,19 @@
 
 #define GT_BUDGET_MAX_LEVEL 8 /* 1/256 of the time; then a source is dropped */
 
-/* A source. The caller sets the first four fields; the others are zero at first. */
+/* A source. The caller sets the first six fields; the others are zero at first. */
 struct gt_budget_item {
-	uint64_t cost;   /* ns so far */
-	uint64_t active; /* ns so far in which its probes were in place */
+	uint64_t cost;      /* ns so far, while it was traced … */
+	uint64_t active;    /* … and how long that was, ns */
+	uint64_t idle_cost; /* the same while it was paused: hooks stay in place */
+	uint64_t idle;
 	bool is_fixed;   /* it is never reduced */
 	bool can_sample; /* it can be traced for a part of the time */
 
 	unsigned level; /* traced 1 / 2^level of the time */
 	bool is_dropped;
-	double rate; /* cost / active, as measured last */
-	uint64_t last_cost, last_active;
+	double rate, idle_rate; /* cost / active and idle_cost / idle, as measured last */
+	uint64_t last_cost, last_active, last_idle_cost, last_idle;
 };
 
 struct gt_budget {

@@ -38,6 +38,10 @@ struct gt_companion {
 	void (*count)(const void *context, struct gt_counts *counts);
 	/* Add what its hooks have cost the processes so far; NULL: it is not measured. */
 	void (*cost)(const void *context, struct gt_probe_cost *cost);
+	/* With cost: record no calls for a while; then again. */
+	void (*pause)(void *context, bool is_paused);
+	/* With cost: record no more calls. */
+	void (*drop)(void *context);
 	uint64_t complete; /* with calls: all events up to this time were queued */
 	bool more;         /* events wait: the next call should follow soon */
 };

@@ -483,16 +483,15 @@ static int begin_overhead(struct gt_live *live, struct gt_diag *diag)
 			       limit_text);
 	/* Without BPF programs the kernel measures nothing. */
 	live->overhead.start = live->start;
-	if (!live->reader)
-		return 0;
-	gt_overhead_begin(&live->overhead, &live->sources, limit_text, live->start);
+	if (live->reader)
+		gt_overhead_begin(&live->overhead, &live->sources, limit_text, live->start);
 	if (!limit_text)
 		return 0;
-	if (live->overhead.denied)
+	if (live->reader && live->overhead.denied)
 		return gt_diag(diag, -EPERM, "session", NULL,
 			       "--max-overhead needs the run times of BPF programs: run as root or "
 			       "with CAP_SYS_ADMIN");
-	live->reduce = gt_reduce_new(limit, &live->sources, live->start);
+	live->reduce = gt_reduce_new(limit, &live->sources, live->options->companion, live->start);
 	return live->reduce ? 0 : gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 }
 
@@ -652,9 +651,8 @@ static void tick_overhead(struct gt_live *live)
 {
 	uint64_t now = gt_clock_monotonic();
 
-	if (!live->reader)
-		return;
-	gt_overhead_tick(&live->overhead, &live->sources, now);
+	if (live->reader)
+		gt_overhead_tick(&live->overhead, &live->sources, now);
 	if (live->reduce)
 		gt_reduce_tick(live->reduce, &live->sources, &live->host, now);
 }

@@ -7,12 +7,17 @@
 #pragma once
 
 #include "session/budget.h"
+#include "session/companion.h"
 #include "session/opened.h"
 
 struct gt_reduce;
 
-/* Of sources that are open; measuring must have begun (overhead.h). NULL: out of memory. */
-struct gt_reduce *gt_reduce_new(double limit, const gt_opened_list *sources, uint64_t now);
+/*
+ * Of sources that are open; measuring must have begun (overhead.h). The hooks of a companion that
+ * are measured are one more source; NULL: there is none. NULL: out of memory.
+ */
+struct gt_reduce *gt_reduce_new(double limit, const gt_opened_list *sources,
+				const struct gt_companion *companion, uint64_t now);
 void gt_reduce_free(struct gt_reduce *reduce);
 
 /* To be called often. */

@@ -121,11 +121,27 @@ traps_by() {
 	expect_output_line '^Complete: syscall: '
 }
 
-@test "a limit is a percentage, and needs probes" {
+@test "with the agent, calls at full speed are traced a part of the time with a limit" {
+	gputap trace --via agent --gpu soft --max-overhead 0.5% --json -o calls.json -- "$calls" 50000000
+	expect_status 0
+	expect_output_line '^calls: 50000000 calls,'
+	expect_error_line '^gputap: probes take [0-9.]+ % of the time \(--max-overhead 0\.5%\): calls: (traced 1/[0-9]+ of the time|no longer traced)$'
+	jq -e 'select(.schema == "gputap.account.1") | .incomplete and .orphans == 0 and
+		.made > 0 and .made < 50000000 and .made == .complete + .unfinished + .lost and
+		(.gaps | length == 1 and .[0].reason == "reduced" and .[0].library == "calls")' <(tail -n 3 calls.json) ||
+		fail "$(tail -n 2 calls.json)"
+	rm calls.json
+}
+
+@test "with the agent, a limit that is never reached drops nothing" {
+	gputap trace -c --via agent --gpu soft --max-overhead 1000000% -- "$calls" 100000
+	expect_status 0
+	expect_no_error_line 'max-overhead'
+	expect_error_line '^gputap: 100000 calls via agent: 100000 complete, 0 unfinished, 0 lost$'
+}
+
+@test "a limit is a percentage" {
 	gputap trace --max-overhead fast -- true
 	expect_status 2
 	expect_error "gputap: invalid value 'fast' for --max-overhead (a percentage, such as 2%)"
-	gputap trace --via agent --max-overhead 2% -- true
-	expect_status 2
-	expect_error_line '^gputap: --via agent excludes --max-overhead: use --via kernel'
 }

@@ -26,11 +26,15 @@ enum {
 	WAIT_NS = 50 * 1000,              /* between two looks */
 	STUCK_NS = 300 * 1000 * 1000,     /* without a read: the reader is stopped or gone */
 	MAX_WAIT_NS = 1000 * 1000 * 1000, /* of an event, while other threads take the room */
+	/* An entry or return that takes longer, but for waiting, was interrupted. */
+	MAX_RUN_NS = 50 * 1000,
 	/* What stubs.S saves: the registers, the frame pointer, the return address; then the stack.
 	 */
 	SAVED_FRAME = REGISTERS,
 	SAVED_RETURN,
 	SAVED_STACK,
+	/* A flag of frames beside those of rows: the call began while calls were paused. */
+	BEGAN_PAUSED = 1 << 16,
 };
 
 const struct gt_agent_services *gt_call_services;
@@ -114,6 +118,19 @@ static struct gt_event *wait_for_room(const struct gt_agent_ring *ring, size_t s
 	return NULL;
 }
 
+static struct gt_event *wait_and_measure(const struct gt_agent_ring *ring, size_t size,
+					 __u64 *ret_position)
+{
+	uint64_t begin = read_clock(), waited;
+	struct gt_event *record = wait_for_room(ring, size, ret_position);
+
+	waited = read_clock() - begin;
+	gt_agent_add(ring, GT_AGENT_CALL_WAIT_NS, waited);
+	if (own_thread)
+		own_thread->waited += waited;
+	return record;
+}
+
 /* The ring counts what it has no room for; here it is counted by what was lost. */
 static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
 {
@@ -122,7 +139,7 @@ static bool put_record(const struct gt_event *event, enum gt_agent_count lost)
 	struct gt_event *record = ring ? gt_agent_ring_try(ring, event->size, &position) : NULL;
 
 	if (!record && ring && !(process.table && process.table->drops))
-		record = wait_for_room(ring, event->size, &position);
+		record = wait_and_measure(ring, event->size, &position);
 	if (!record) {
 		count(lost);
 		return false;
@@ -512,16 +529,35 @@ static bool is_jump(struct gt_call_thread *thread, const uint64_t *saved)
 {
 	if (!thread->depth || saved[SAVED_RETURN] != (uintptr_t)gt_call_returned)
 		return false;
-	if (!is_boundary(&thread->frames[thread->depth - 1]))
+	if (!is_boundary(&thread->frames[thread->depth - 1]) ||
+	    thread->frames[thread->depth - 1].flags & BEGAN_PAUSED)
 		return true;
 	/* A function that is not traced jumps to one that is. */
 	thread->depth--;
 	return false;
 }
 
+/*
+ * Change the flags of a call that begins while calls are not recorded: its effect on the thread is
+ * kept, and that driver calls inside it are its own, also where they are recorded again. False:
+ * there is nothing to keep.
+ */
+static bool pause_call(const struct gt_agent_call_row *row, uint32_t *flags)
+{
+	bool hides = hides_calls(*flags);
+
+	if (row->plan.effect)
+		*flags |= GT_AGENT_CALL_IMPLICIT;
+	if (!(*flags & GT_AGENT_CALL_IMPLICIT) && (!hides || *flags & GT_AGENT_CALL_OUTERMOST))
+		return false;
+	*flags &= ~(uint32_t)GT_AGENT_CALL_WATCHED;
+	*flags |= BEGAN_PAUSED | (hides ? GT_AGENT_CALL_BOUNDARY : 0);
+	return true;
+}
+
 /* Whether the call is recorded; it is counted. */
 static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot *slot,
-		       const struct gt_agent_call_row *row, const uint64_t *saved)
+		       const struct gt_agent_call_row *row, const uint64_t *saved, bool is_paused)
 {
 	uint64_t now = read_clock(), stack = (uintptr_t)&saved[SAVED_RETURN];
 	uint32_t flags = row->flags;
@@ -538,6 +574,8 @@ static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot 
 		flags |= GT_AGENT_CALL_IMPLICIT;
 		flags &= ~(uint32_t)GT_AGENT_CALL_WATCHED;
 	}
+	if (is_paused && !pause_call(row, &flags))
+		return false;
 	if (!(flags & GT_AGENT_CALL_UNCOUNTED))
 		count(GT_AGENT_CALLS_MADE);
 	if (!atomic_load_explicit(&process.is_named, memory_order_relaxed) &&
@@ -550,6 +588,10 @@ static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot 
 	}
 	is_outermost = !is_inside;
 	frame = push_frame(thread, flags, stack, now);
+	if (is_paused && is_boundary(frame)) {
+		frame->plan = &row->plan;
+		return true;
+	}
 	begin_record(thread, frame, row, slot, saved);
 	if (process.table->stack_depth && !frame->is_uncounted && is_outermost)
 		frame->call.stack = gt_call_take_stack(thread, frame, &saved[SAVED_FRAME],
@@ -564,17 +606,24 @@ static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot 
 /* What an entry or return costs. 0: this one is not measured. */
 static uint64_t begin_cost(struct gt_call_thread *thread)
 {
-	return thread->runs++ % GT_AGENT_COST_PERIOD == GT_AGENT_COST_PERIOD / 2 ? read_clock() : 0;
+	if (thread->runs++ % GT_AGENT_COST_PERIOD != GT_AGENT_COST_PERIOD / 2)
+		return 0;
+	thread->waited = 0;
+	return read_clock();
 }
 
-static void end_cost(uint64_t begun)
+static void end_cost(const struct gt_call_thread *thread, uint64_t begun)
 {
 	const struct gt_agent_ring *ring = begun ? ring_here() : NULL;
+	uint64_t run;
 
 	if (!ring)
 		return;
+	run = read_clock() - begun - thread->waited;
+	if (run > MAX_RUN_NS)
+		run = MAX_RUN_NS;
 	gt_agent_count(ring, GT_AGENT_CALL_RUNS);
-	gt_agent_add(ring, GT_AGENT_CALL_RUN_NS, read_clock() - begun);
+	gt_agent_add(ring, GT_AGENT_CALL_RUN_NS, run);
 }
 
 /* Whether gt_call_end follows, and the words of arguments on the stack. Called by stubs.S. */
@@ -591,22 +640,29 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 	uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 	const struct gt_agent_call_row *row;
 	struct gt_call_thread *thread = own_thread;
+	const struct gt_agent_ring *ring;
 	int error = errno;
-	uint64_t begun;
+	uint64_t begun, mode;
 	bool recorded;
 
 	if (state == GT_SLOT_UNRESOLVED) {
 		gt_call_resolve(slot, (const void *)saved[SAVED_RETURN]);
 		state = atomic_load_explicit(&slot->state, memory_order_acquire);
 	}
-	if (state != GT_SLOT_TRACED || !ring_here())
+	ring = state == GT_SLOT_TRACED ? ring_here() : NULL;
+	if (!ring)
 		return (struct gt_call_begun){0};
+	mode = __atomic_load_n(&ring->head->calls_mode, __ATOMIC_RELAXED);
+	if (mode == GT_AGENT_CALLS_OFF) {
+		atomic_store_explicit(&slot->state, GT_SLOT_PASSES, memory_order_release);
+		return (struct gt_call_begun){0};
+	}
 	row = &process.table->rows[slot->row];
 	if (!thread)
 		thread = make_thread();
 	/* No memory, or in a signal handler, which must not change what it has interrupted. */
 	if (!thread || thread->busy) {
-		if (!(row->flags & GT_AGENT_CALL_UNCOUNTED)) {
+		if (!mode && !(row->flags & GT_AGENT_CALL_UNCOUNTED)) {
 			count(GT_AGENT_CALLS_MADE);
 			count(GT_AGENT_CALLS_LOST);
 		}
@@ -614,8 +670,8 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 	}
 	thread->busy = true;
 	begun = begin_cost(thread);
-	recorded = begin_call(thread, slot, row, saved);
-	end_cost(begun);
+	recorded = begin_call(thread, slot, row, saved, mode == GT_AGENT_CALLS_PAUSED);
+	end_cost(thread, begun);
 	thread->busy = false;
 	errno = error;
 	return (struct gt_call_begun){recorded, row->stack_words};
@@ -689,7 +745,7 @@ void gt_call_end(const void *stack, uint64_t result)
 			end_call(thread, frame, now);
 		}
 	}
-	end_cost(begun);
+	end_cost(thread, begun);
 	thread->busy = false;
 	errno = error;
 }

@@ -73,6 +73,7 @@ struct gt_call_thread {
 	uint32_t depth; /* frames in use */
 	uint16_t sequence;
 	uint32_t runs;      /* entries and returns, of which some are measured */
+	uint64_t waited;    /* for room in the ring, ns, in the one that is measured */
 	volatile bool busy; /* a signal handler that calls an API finds it set */
 	bool has_stack;     /* the bounds are known */
 	uint64_t stack_start, stack_end;

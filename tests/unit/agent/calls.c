@@ -336,15 +336,150 @@ TEST("a thread whose ring is full waits for the reader, or drops the record at o
 	calls = fill_ring(&symbols[0]);
 	CHECK(calls > 1);
 	CHECK_INT(side.sleeps, 0);
+	CHECK_INT(side.ring.head->counts[GT_AGENT_CALL_WAIT_NS], 0);
 	CHECK(take_call(&call, words));
 
 	side.table->drops = 0;
 	CHECK_INT(fill_ring(&symbols[0]), calls);
 	CHECK(side.sleeps > 0);
+	/* Waiting is measured always, and not in what is measured of a part of the calls. */
+	CHECK(side.ring.head->counts[GT_AGENT_CALL_WAIT_NS] > side.sleeps * 50000ull);
+	CHECK(side.ring.head->counts[GT_AGENT_CALL_RUN_NS] <=
+	      side.ring.head->counts[GT_AGENT_CALL_RUNS] * 50000);
 	/* The reader has not read since: nobody waits again. */
 	side.sleeps = 0;
 	call_hooked(&symbols[0]);
 	CHECK_INT(side.sleeps, 0);
+}
+
+/* ---- calls that are paused ------------------------------------------------------------------ */
+
+static void set_mode(enum gt_agent_calls_mode mode)
+{
+	__atomic_store_n(&side.ring.head->calls_mode, mode, __ATOMIC_RELAXED);
+}
+
+/* The stub of a function of the table, which has these flags, for code in its place. */
+static int (*hook_of(const char *name, unsigned flags, int (*code)(int argument)))(int)
+{
+	int row = gt_api_find(name);
+	void *stub = NULL;
+
+	if (row >= 0 && side.wrap) {
+		side.table->rows[row].flags = (uint16_t)(GT_AGENT_CALL_HOOKED | flags);
+		stub = side.wrap(name, (void *)code, (void *)set_mode);
+	}
+	if (!stub || stub == (void *)code)
+		TAP_FAIL("%s is not hooked", name);
+	return (int (*)(int))stub;
+}
+
+static int succeed(int argument)
+{
+	return 0;
+}
+
+static struct {
+	int (*driver)(int);
+	enum gt_agent_calls_mode next; /* is set inside the call of the runtime */
+	uint64_t made;                 /* calls up to the last take_row */
+} inside;
+
+/* A function of the runtime that calls the driver. */
+static int call_driver(int argument)
+{
+	int result;
+
+	set_mode(inside.next);
+	result = inside.driver(0);
+	__asm__ volatile("" : "+r"(result)); /* no jump in place of the call */
+	return result;
+}
+
+/* One that leaves by a jump to it. */
+static int jump_to_driver(int argument)
+{
+	set_mode(inside.next);
+	return inside.driver(0);
+}
+
+/* The row of the only record since the last time, whose device is *ret_device; -1: none. */
+static int take_row(int *ret_device)
+{
+	uint64_t words[GT_CALL_MAX_SLOTS], made = side.ring.head->counts[GT_AGENT_CALLS_MADE];
+	struct gt_event_call call;
+	bool is_found = take_call(&call, words);
+
+	CHECK_INT(made - inside.made, is_found);
+	inside.made = made;
+	*ret_device = is_found ? call.head.device : -2;
+	return is_found ? (int)call.function : -1;
+}
+
+TEST("of calls while they are paused there is no record, but the device that they select is known")
+{
+	const unsigned runtime = GT_AGENT_CALL_RUNTIME;
+	int (*allocate)(int) = hook_of("cudaMalloc", runtime, succeed);
+	int (*select)(int) = hook_of("cudaSetDevice", runtime, succeed);
+	int (*outer)(int) = hook_of("cudaFree", runtime, call_driver);
+	int (*jumping)(int) = hook_of("cudaMallocHost", runtime, jump_to_driver);
+	int (*destroy)(int) = hook_of("cublasDestroy_v2", GT_AGENT_CALL_LIBRARY, succeed);
+	uint64_t words[GT_CALL_MAX_SLOTS];
+	struct gt_event_call call;
+	int device;
+
+	inside.driver = hook_of("cuCtxSynchronize", GT_AGENT_CALL_OUTERMOST, succeed);
+	take_call(&call, words);
+	inside.made = side.ring.head->counts[GT_AGENT_CALLS_MADE];
+	allocate(0);
+	CHECK_INT(take_row(&device), gt_api_find("cudaMalloc"));
+	select(1);
+	CHECK_INT(take_row(&device), gt_api_find("cudaSetDevice"));
+	set_mode(GT_AGENT_CALLS_PAUSED);
+	CHECK_INT(allocate(0), 0);
+	CHECK_INT(destroy(0), 0);
+	CHECK_INT(inside.driver(0), 0);
+	CHECK_INT(select(3), 0);
+	CHECK_INT(take_row(&device), -1);
+	set_mode(GT_AGENT_CALLS_RECORDED);
+	CHECK_INT(allocate(0), 0);
+	CHECK_INT(take_row(&device), gt_api_find("cudaMalloc"));
+	CHECK_INT(device, 3);
+
+	/* A call that runs when the pause ends still hides those of the driver inside it. */
+	set_mode(GT_AGENT_CALLS_PAUSED);
+	inside.next = GT_AGENT_CALLS_RECORDED;
+	CHECK_INT(outer(0), 0);
+	CHECK_INT(take_row(&device), -1);
+	set_mode(GT_AGENT_CALLS_PAUSED);
+	CHECK_INT(jumping(0), 0);
+	CHECK_INT(take_row(&device), -1);
+	CHECK_INT(inside.driver(0), 0);
+	CHECK_INT(take_row(&device), gt_api_find("cuCtxSynchronize"));
+	/* One that runs when it begins is complete. */
+	inside.next = GT_AGENT_CALLS_PAUSED;
+	CHECK_INT(outer(0), 0);
+	CHECK_INT(take_row(&device), gt_api_find("cudaFree"));
+	set_mode(GT_AGENT_CALLS_RECORDED);
+}
+
+TEST("once calls are recorded no more, the hooks let them pass for good")
+{
+	int (*function)(int) = hook_of("cudaFreeHost", GT_AGENT_CALL_RUNTIME, succeed);
+	uint64_t runs = side.ring.head->counts[GT_AGENT_CALL_RUNS];
+	int device;
+
+	function(0);
+	CHECK_INT(take_row(&device), gt_api_find("cudaFreeHost"));
+	set_mode(GT_AGENT_CALLS_OFF);
+	CHECK_INT(function(0), 0);
+	CHECK_INT(take_row(&device), -1);
+	/* The hook is not entered any more. */
+	set_mode(GT_AGENT_CALLS_RECORDED);
+	for (int i = 0; i < 2 * GT_AGENT_COST_PERIOD; i++)
+		CHECK_INT(function(0), 0);
+	CHECK_INT(take_row(&device), -1);
+	CHECK(side.ring.head->counts[GT_AGENT_CALL_RUNS] <= runs + 1);
 }
 
 static bool has_symbol(const char *name, const char *function)

@@ -104,6 +104,43 @@ TEST("a cost that grows later is reduced again, and then no more")
 		CHECK(!pass(0.2, 0, 0));
 }
 
+/* As pass(), for calls whose hooks stay in place: paused they cost this part of the time. */
+static bool pass_hooks(double calls, double paused)
+{
+	uint64_t active = items[CALLS].is_dropped ? 0 : STEP >> items[CALLS].level;
+	uint64_t idle = items[CALLS].is_dropped ? 0 : STEP - active;
+
+	now += STEP;
+	items[CALLS].active += active;
+	items[CALLS].cost += (uint64_t)(calls * (double)active);
+	items[CALLS].idle += idle;
+	items[CALLS].idle_cost += (uint64_t)(paused * (double)idle);
+	return gt_budget_update(&budget, items, ITEMS, now);
+}
+
+TEST("hooks that cost less than the limit while they are paused are traced a part of the time")
+{
+	begin(0.02);
+	for (int i = 0; i < 40; i++)
+		pass_hooks(0.3, 0.012);
+	/* 0.3 / 32 + 0.012 · 31 / 32 is above the limit, 0.3 / 64 + 0.012 · 63 / 64 is not. */
+	CHECK_INT(items[CALLS].level, 6);
+	for (int i = 0; i < 400; i++)
+		CHECK(!pass_hooks(0.3, 0.012));
+	CHECK(!items[CALLS].is_dropped);
+}
+
+TEST("hooks that cost more than the limit while they are paused are dropped")
+{
+	begin(0.02);
+	while (!items[CALLS].level && now < 10 * SECOND)
+		pass_hooks(0.3, 0.05);
+	CHECK_INT(items[CALLS].level, 5); /* what a pause costs is not known yet */
+	for (int i = 0; i < 40; i++)
+		pass_hooks(0.3, 0.05);
+	CHECK(items[CALLS].is_dropped);
+}
+
 TEST("a limit is a percentage above 0")
 {
 	double limit = 0;
