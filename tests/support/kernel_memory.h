@@ -15,7 +15,7 @@
 
 #include <bpf/bpf.h>
 
-#define KERNEL_MEMORY_SIZE 8192
+#define KERNEL_MEMORY_SIZE (64 << 10) /* bytes */
 
 struct kernel_memory {
 	int map;

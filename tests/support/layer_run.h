@@ -61,17 +61,76 @@ static inline void layer_run_select(const struct gt_layer *layer, struct bpf_obj
 	}
 }
 
+/* A member of a structure. */
+struct layer_run_member {
+	size_t offset; /* bytes; SIZE_MAX: there is none */
+	size_t size;   /* bytes */
+	unsigned type;
+};
+
+/* A type without its qualifiers and other names. */
+static inline const struct btf_type *layer_run_type(const struct btf *btf, unsigned id)
+{
+	const struct btf_type *type = btf__type_by_id(btf, id);
+
+	while (type && (btf_is_mod(type) || btf_is_typedef(type)))
+		type = btf__type_by_id(btf, type->type);
+	return type;
+}
+
+/* The member with the first `length` bytes of a name, also in unions and structures without one. */
+static inline struct layer_run_member layer_run_find_member(const struct btf *btf, unsigned id,
+							    const char *name, size_t length)
+{
+	const struct btf_type *type = layer_run_type(btf, id);
+	struct layer_run_member found = {.offset = SIZE_MAX};
+
+	if (!type || !btf_is_composite(type))
+		return found;
+	for (unsigned i = 0; found.offset == SIZE_MAX && i < btf_vlen(type); i++) {
+		const struct btf_member *member = &btf_members(type)[i];
+		const char *here = btf__name_by_offset(btf, member->name_off);
+		size_t offset = btf_member_bit_offset(type, i) / 8;
+
+		if (strlen(here) == length && !strncmp(here, name, length))
+			return (struct layer_run_member){
+				.offset = offset,
+				.size = (size_t)btf__resolve_size(btf, member->type),
+				.type = member->type,
+			};
+		if (*here)
+			continue;
+		found = layer_run_find_member(btf, member->type, name, length);
+		if (found.offset != SIZE_MAX)
+			found.offset += offset;
+	}
+	return found;
+}
+
+/* The member of a structure at a path, "node.start". */
+static inline struct layer_run_member layer_run_member(const struct btf *btf, const char *structure,
+						       const char *path)
+{
+	int id = btf ? btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT) : -1;
+	struct layer_run_member found = {.type = id < 0 ? 0 : (unsigned)id};
+	size_t length = strcspn(path, "."), before = 0;
+
+	for (; id >= 0; path += length + 1, length = strcspn(path, ".")) {
+		found = layer_run_find_member(btf, found.type, path, length);
+		if (found.offset == SIZE_MAX)
+			break;
+		before = found.offset += before;
+		if (!path[length])
+			return found;
+	}
+	return (struct layer_run_member){.offset = SIZE_MAX};
+}
+
 /* The offset of a member of a structure in bytes; SIZE_MAX: there is none. */
 static inline size_t layer_run_offset(const struct btf *btf, const char *structure,
 				      const char *member)
 {
-	int id = btf ? btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT) : -1;
-	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (unsigned)id);
-
-	for (unsigned i = 0; type && i < btf_vlen(type); i++)
-		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
-			return btf_member_bit_offset(type, i) / 8;
-	return SIZE_MAX;
+	return layer_run_member(btf, structure, member).offset;
 }
 
 /* Hide a type from the search for the types of programs; `unused` is the offset of a name. */

@@ -1,71 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The BPF programs of the sources "i915", "xe" and "amdgpu", on buffers and requests that are made
- * up, where their modules are not loaded. Their types have the layout of our declarations.
+ * up. Their types have the layout of the running kernel's module where that is loaded, as in guests
+ * (tests/guest/drivers.bats), else of our declarations.
  */
+#include <bpf/btf.h>
+
 #include "kernel_memory.h"
 #include "layer_run.h"
+#include "probe/module_events.h"
 #include "tap.h"
 
-/* What lies where in the kernel's memory. */
+/* What lies where in the kernel's memory: structures of drivers have up to some KiB. */
+#define PLACE(number) ((number) * (KERNEL_MEMORY_SIZE / 16))
 enum {
-	BUFFER = 0,
-	VMA = 512,
-	DRM = 1024,
-	DEVICE = 1280,
-	JOB = 1536,
-	FENCE = 2048,
-	SCHEDULER = 2560,
-	ENGINE = 3072,
-	RESOURCE = 3584,
-	ENTRY = 3712,
-	SPACE = 3840,
-	NAME = 4000,
-	DEVICE_NAME = 4032,
+	BUFFER = PLACE(0),
+	VMA = PLACE(1),
+	DRM = PLACE(2),
+	DEVICE = PLACE(3),
+	JOB = PLACE(4),
+	FENCE = PLACE(5),
+	SCHEDULER = PLACE(6),
+	ENGINE = PLACE(7),
+	RESOURCE = PLACE(8),
+	ENTRY = PLACE(9),
+	SPACE = PLACE(10),
+	NAME = PLACE(11),
+	DEVICE_NAME = PLACE(12),
+	VA = PLACE(13),
+	DRIVER = PLACE(14),
 };
 
 static struct kernel_memory memory;
 static struct layer_run run;
 static char types[256];
+static struct btf *kernel, *layout;
 
-static void put(size_t base, const char *structure, const char *member, uint64_t value, size_t size)
+/* A member of a structure by its path, "node.start". */
+static void put(size_t base, const char *structure, const char *path, uint64_t value)
 {
-	size_t offset = layer_run_offset(bpf_object__btf(run.object), structure, member);
+	struct layer_run_member member = layer_run_member(layout, structure, path);
+
+	CHECK(member.offset != SIZE_MAX);
+	CHECK(member.size <= sizeof(value));
+	if (member.offset != SIZE_MAX)
+		kernel_memory_put(&memory, base + member.offset, &value, member.size);
+}
+
+static void put_pointer(size_t base, const char *structure, const char *path, size_t to)
+{
+	put(base, structure, path, memory.address + to);
+}
+
+static void put_text(size_t base, const char *structure, const char *path, const char *text)
+{
+	size_t offset = layer_run_member(layout, structure, path).offset;
 
 	CHECK(offset != SIZE_MAX);
-	kernel_memory_put(&memory, base + offset, &value, size);
+	if (offset != SIZE_MAX)
+		kernel_memory_put(&memory, base + offset, text, strlen(text) + 1);
 }
 
-static void put_pointer(size_t base, const char *structure, const char *member, size_t to)
+/* The types of the module, beside those of the kernel itself. */
+static bool open_module_types(const char *module)
 {
-	put(base, structure, member, memory.address + to, 8);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module);
+	layout = btf__parse_split(path, kernel);
+	printf("# the types are those of the module %s\n", module);
+	return layout;
 }
 
-/* A device is a type of the kernel itself: it has the layout of the running one. */
-static void put_device(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	size_t offset = layer_run_offset(btf, "device", "init_name");
-	uint64_t name = memory.address + DEVICE_NAME;
-
-	CHECK(offset != SIZE_MAX);
-	kernel_memory_put(&memory, DEVICE + offset, &name, sizeof(name));
-	btf__free(btf);
-}
-
-static bool set_up(const struct gt_source *source)
+static bool open_declared_types(const struct gt_source *source)
 {
 	const char *parent = getenv("TMPDIR");
 	int file;
 
 	snprintf(types, sizeof(types), "%s/gputap-types-XXXXXX", parent ? parent : "/tmp");
 	file = mkstemp(types);
-	if (file < 0 || kernel_memory_open(&memory) || layer_run_write_types(source, types) ||
-	    layer_run_open(&run, source, types, NULL))
+	if (file < 0)
 		return false;
 	close(file);
+	if (layer_run_write_types(source, types))
+		return false;
+	layout = btf__parse(types, NULL);
+	return layout;
+}
+
+static bool set_up(const struct gt_source *source)
+{
+	bool loaded = gt_module_is_loaded(source->name);
+
+	*types = '\0';
+	kernel = btf__load_vmlinux_btf();
+	if (!kernel || kernel_memory_open(&memory) ||
+	    !(loaded ? open_module_types(source->name) : open_declared_types(source)) ||
+	    layer_run_open(&run, source, loaded ? NULL : types, NULL))
+		return false;
 	put_pointer(DRM, "drm_device", "dev", DEVICE);
-	put_device();
+	put_pointer(DEVICE, "device", "init_name", DEVICE_NAME);
 	kernel_memory_put(&memory, DEVICE_NAME, "0000:03:00.0", 13);
 	kernel_memory_put(&memory, NAME, "gfx_0.0.0", 10);
 	return true;
@@ -75,7 +109,10 @@ static void tear_down(void)
 {
 	layer_run_close(&run);
 	kernel_memory_close(&memory);
-	unlink(types);
+	btf__free(layout);
+	btf__free(kernel);
+	if (*types)
+		unlink(types);
 }
 
 #define NEEDS_BPF "this kernel loads no programs for us"
@@ -99,21 +136,26 @@ static const struct gt_event_i915_request *request_at(size_t number)
 	return (const void *)run.events[number];
 }
 
-/* A GEM object of 1 MiB at the beginning of the driver's buffer. */
-static void put_object(void)
+/* A GEM object of a size at an offset of the driver's buffer. */
+static void put_object(size_t offset, uint64_t bytes)
 {
-	put(BUFFER, "drm_gem_object", "size", 1 << 20, 8);
-	put_pointer(BUFFER, "drm_gem_object", "dev", DRM);
+	put(BUFFER + offset, "drm_gem_object", "size", bytes);
+	put_pointer(BUFFER + offset, "drm_gem_object", "dev", DRM);
 }
 
 TEST("i915: what is allocated falls when an object is destroyed; bindings are counted")
 {
 	if (!set_up(&gt_source_i915))
 		SKIP(NEEDS_BPF);
-	put_object();
+	put_object(layer_run_offset(layout, "drm_i915_gem_object", "base"), 1 << 20);
 	put_pointer(VMA, "i915_vma", "obj", BUFFER);
-	put(VMA, "drm_mm_node", "start", 0x10000, 8);
-	put(VMA, "drm_mm_node", "size", 0x2000, 8);
+	put(VMA, "i915_vma", "node.start", 0x10000);
+	put(VMA, "i915_vma", "node.size", 0x2000);
+	put_pointer(VMA, "i915_vma", "vm", SPACE);
+	put_pointer(SPACE, "i915_address_space", "i915", DRIVER);
+	put_pointer(DRIVER, "drm_i915_private", "drm.dev", DEVICE);
+	put(ENTRY, "drm_mm_node", "start", 0x3000);
+	put(ENTRY, "drm_mm_node", "size", 0x4000);
 	write_memory();
 	FIRE("object_create", AT(BUFFER));
 	FIRE("vma_bind", AT(VMA), 0);
@@ -123,8 +165,16 @@ TEST("i915: what is allocated falls when an object is destroyed; bindings are co
 	FIRE("object_pwrite", AT(BUFFER), 16, 32);
 	FIRE("object_destroy", AT(BUFFER));
 	FIRE("object_destroy", AT(BUFFER));
-	FIRE("shrink", AT(SPACE), 256, 3);
-	CHECK_INT(run.count, 8);
+	FIRE("shrink", AT(DRIVER), 256, 3);
+	FIRE("evict_node", AT(SPACE), AT(ENTRY), 0);
+	CHECK_INT(run.count, 9);
+	CHECK_INT(buffer_at(8)->operation, GT_DRIVER_EVICT);
+	CHECK_INT(buffer_at(8)->offset, 0x3000);
+	CHECK_INT(buffer_at(8)->bytes, 0x4000);
+	CHECK_INT(buffer_at(8)->space, AT(SPACE));
+	CHECK_STR((const char *)buffer_at(8)->names, "0000:03:00.0");
+	CHECK_STR((const char *)buffer_at(7)->names, "0000:03:00.0");
+	CHECK_INT(buffer_at(1)->space, AT(SPACE));
 	CHECK_INT(buffer_at(7)->operation, GT_DRIVER_SHRINK);
 	CHECK_INT(buffer_at(7)->bytes, 1 << 20);
 	CHECK_INT(buffer_at(7)->from, 3);
@@ -151,12 +201,14 @@ TEST("i915: a request has its key, its engine, its process and its time; a wait 
 {
 	if (!set_up(&gt_source_i915))
 		SKIP(NEEDS_BPF);
-	put(JOB, "dma_fence", "context", 7, 8);
-	put(JOB, "dma_fence", "seqno", 9, 8);
+	put(JOB, "i915_request", "fence.context", 7);
+	put(JOB, "i915_request", "fence.seqno", 9);
 	put_pointer(JOB, "i915_request", "engine", ENGINE);
-	put(ENGINE, "intel_engine_cs", "uabi_class", 2, 2);
-	put(ENGINE, "intel_engine_cs", "uabi_instance", 1, 2);
-	kernel_memory_put(&memory, ENGINE, "vcs1", 5);
+	put_pointer(JOB, "i915_request", "i915", DRIVER);
+	put_pointer(DRIVER, "drm_i915_private", "drm.dev", DEVICE);
+	put(ENGINE, "intel_engine_cs", "uabi_class", 2);
+	put(ENGINE, "intel_engine_cs", "uabi_instance", 1);
+	put_text(ENGINE, "intel_engine_cs", "name", "vcs1");
 	write_memory();
 	FIRE("request_queue", AT(JOB), 0);
 	FIRE("request_add", AT(JOB));
@@ -172,6 +224,7 @@ TEST("i915: a request has its key, its engine, its process and its time; a wait 
 		CHECK_INT(request_at(i)->engine_instance, 1);
 		CHECK_INT(request_at(i)->head.process, getpid());
 		CHECK_STR((const char *)request_at(i)->names, "vcs1");
+		CHECK_STR((const char *)request_at(i)->names + GT_DRM_NAME_SIZE, "0000:03:00.0");
 	}
 	CHECK_INT(request_at(2)->operation, GT_DRIVER_WAIT);
 	CHECK(request_at(2)->duration > 0);
@@ -185,7 +238,7 @@ TEST("i915: where the kernel reports it, a request runs once, with its delay, an
 {
 	if (!set_up(&gt_source_i915))
 		SKIP(NEEDS_BPF);
-	put(JOB, "dma_fence", "seqno", 9, 8);
+	put(JOB, "i915_request", "fence.seqno", 9);
 	put_pointer(JOB, "i915_request", "engine", ENGINE);
 	write_memory();
 	FIRE("request_add", AT(JOB));
@@ -208,18 +261,18 @@ static bool check_amdgpu_job(const char *done)
 {
 	if (!set_up(&gt_source_amdgpu))
 		return false;
-	put(FENCE, "dma_fence", "context", 5, 8);
-	put(FENCE, "dma_fence", "seqno", 6, 8);
+	put(FENCE, "drm_sched_fence", "finished.context", 5);
+	put(FENCE, "drm_sched_fence", "finished.seqno", 6);
 	put_pointer(FENCE, "drm_sched_fence", "sched", SCHEDULER);
-	put_pointer(JOB, "drm_sched_job", "s_fence", FENCE);
-	put_pointer(JOB, "drm_sched_job", "sched", SCHEDULER);
+	put_pointer(JOB, "amdgpu_job", "base.s_fence", FENCE);
+	put_pointer(JOB, "amdgpu_job", "base.sched", SCHEDULER);
 	put_pointer(JOB, "amdgpu_job", "vm", SPACE);
-	put(JOB, "amdgpu_job", "num_ibs", 2, 4);
-	put(SPACE, "amdgpu_vm", "pasid", 77, 4);
+	put(JOB, "amdgpu_job", "num_ibs", 2);
+	put(SPACE, "amdgpu_vm", "pasid", 77);
 	put_pointer(SCHEDULER, "drm_gpu_scheduler", "name", NAME);
 	put_pointer(SCHEDULER, "drm_gpu_scheduler", "dev", DEVICE);
-	put(ENTRY, "amdgpu_iv_entry", "pasid", 77, 4);
-	put(ENTRY, "amdgpu_iv_entry", "src_id", 181, 4);
+	put(ENTRY, "amdgpu_iv_entry", "pasid", 77);
+	put(ENTRY, "amdgpu_iv_entry", "src_id", 181);
 	write_memory();
 	FIRE("interrupt", 0, AT(ENTRY));
 	FIRE("job_submit", AT(JOB));
@@ -262,19 +315,29 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
 
 	if (!set_up(&gt_source_amdgpu))
 		SKIP(NEEDS_BPF);
-	base = layer_run_offset(bpf_object__btf(run.object), "amdgpu_bo", "tbo");
-	put(BUFFER, "amdgpu_bo", "preferred_domains", 4, 4);
-	put(BUFFER, "amdgpu_bo", "allowed_domains", 6, 4);
-	put(BUFFER, "amdgpu_bo", "flags", 1 | 1 << 3, 8);
-	put(BUFFER + base, "drm_gem_object", "size", 8192, 8);
-	put_pointer(BUFFER + base, "drm_gem_object", "dev", DRM);
+	base = layer_run_offset(layout, "amdgpu_bo", "tbo");
+	put(BUFFER, "amdgpu_bo", "preferred_domains", 4);
+	put(BUFFER, "amdgpu_bo", "allowed_domains", 6);
+	put(BUFFER, "amdgpu_bo", "flags", 1 | 1 << 3);
+	put_object(base + layer_run_offset(layout, "ttm_buffer_object", "base"), 8192);
 	put_pointer(BUFFER + base, "ttm_buffer_object", "resource", RESOURCE);
-	put(RESOURCE, "ttm_resource", "mem_type", 1, 4);
+	put_pointer(VA, "amdgpu_bo_va", "base.bo", BUFFER);
+	put(ENTRY, "amdgpu_bo_va_mapping", "start", 3);
+	put(ENTRY, "amdgpu_bo_va_mapping", "last", 5);
+	put(RESOURCE, "ttm_resource", "mem_type", 1);
 	write_memory();
 	FIRE("buffer_create", AT(BUFFER));
 	FIRE("buffer_move", AT(BUFFER), 2, 1);
 	FIRE("buffer_move", AT(BUFFER), 1, 2);
-	CHECK_INT(run.count, 3);
+	FIRE("buffer_map", AT(VA), AT(ENTRY));
+	CHECK_INT(run.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		CHECK_INT(buffer_at(i)->buffer, AT(BUFFER));
+		CHECK_STR((const char *)buffer_at(i)->names, "0000:03:00.0");
+	}
+	CHECK_INT(buffer_at(3)->operation, GT_DRIVER_BIND);
+	CHECK_INT(buffer_at(3)->offset, 0x3000);
+	CHECK_INT(buffer_at(3)->bytes, 0x3000);
 	CHECK_INT(buffer_at(0)->from, 4);
 	CHECK_INT(buffer_at(0)->flags, GT_DRIVER_VISIBLE | 6 << GT_DRIVER_ALLOWED_SHIFT);
 	CHECK_INT(buffer_at(0)->to, 1);
@@ -290,19 +353,25 @@ TEST("amdgpu: a buffer has what was asked for and what it got; a move has bytes 
  */
 static bool check_xe(const char *done)
 {
+	size_t object;
+
 	if (!set_up(&gt_source_xe))
 		return false;
-	put_object();
-	put_pointer(VMA, "drm_gpuva", "gem", BUFFER);
-	put(VMA, "drm_gpuva", "va", 0x100000, 8);
-	put(FENCE, "dma_fence", "context", 5, 8);
-	put_pointer(JOB, "drm_sched_job", "s_fence", FENCE);
+	object = layer_run_offset(layout, "xe_bo", "ttm.base");
+	put_object(object, 1 << 20);
+	put_pointer(VMA, "xe_vma", "gpuva.gem.obj", BUFFER + object);
+	put(VMA, "xe_vma", "gpuva.va.addr", 0x100000);
+	put(VMA, "xe_vma", "gpuva.va.range", 0x5000);
+	put(FENCE, "drm_sched_fence", "finished.context", 5);
 	put_pointer(FENCE, "drm_sched_fence", "sched", SCHEDULER);
-	put_pointer(JOB, "drm_sched_job", "sched", SCHEDULER);
-	put_pointer(SCHEDULER, "drm_gpu_scheduler", "name", ENGINE);
+	put_pointer(JOB, "xe_sched_job", "drm.s_fence", FENCE);
+	put_pointer(JOB, "xe_sched_job", "drm.sched", SCHEDULER);
+	put_pointer(SCHEDULER, "drm_gpu_scheduler", "name", NAME);
+	put_pointer(SCHEDULER, "drm_gpu_scheduler", "dev", DEVICE);
 	put_pointer(JOB, "xe_sched_job", "q", ENGINE);
-	put(ENGINE, "xe_exec_queue", "class", 4, 4);
-	kernel_memory_put(&memory, ENGINE, "ccs0", 5);
+	put(ENGINE, "xe_exec_queue", "class", 4);
+	put_text(ENGINE, "xe_exec_queue", "name", "ccs0");
+	kernel_memory_put(&memory, NAME, "ccs0", 5);
 	write_memory();
 	FIRE("buffer_create", AT(BUFFER));
 	FIRE("vma_bind", AT(VMA));
@@ -313,8 +382,12 @@ static bool check_xe(const char *done)
 	FIRE(done, AT(FENCE));
 	FIRE(done, AT(FENCE));
 	CHECK_INT(run.count, 7);
+	for (size_t i = 0; i < 4; i++)
+		CHECK_STR((const char *)buffer_at(i)->names, "0000:03:00.0");
+	CHECK_INT(buffer_at(0)->bytes, 1 << 20);
 	CHECK(buffer_at(1)->buffer == buffer_at(0)->buffer);
 	CHECK_INT(buffer_at(1)->offset, 0x100000);
+	CHECK_INT(buffer_at(1)->bytes, 0x5000);
 	CHECK_INT(buffer_at(2)->operation, GT_DRIVER_REBIND);
 	CHECK_INT(buffer_at(3)->from, 2);
 	CHECK_INT(buffer_at(3)->to, 0);
