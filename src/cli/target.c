@@ -353,10 +353,15 @@ static void print_overhead(const struct gt_names *names, const struct running *r
 {
 	const struct gt_event_overhead *overhead = gt_names_overhead(names);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_event_overhead updated;
 	uint64_t cost;
 
 	if (!overhead)
 		return;
+	if (!running->is_recorded) {
+		updated = gt_overhead_until_now(overhead);
+		overhead = &updated;
+	}
 	cost = overhead->run_time + overhead->trap_time;
 	if (!running->is_verbose &&
 	    (overhead->elapsed < MUCH_AFTER || cost < overhead->elapsed / MUCH))

@@ -137,6 +137,8 @@ void gt_json_via(struct gt_json *json, const struct gt_names *names);
 
 /* What tracing cost, as it was measured last, or NULL. */
 const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names);
+/* That of a session of this process, with the CPU time of what it did after its last event. */
+struct gt_event_overhead gt_overhead_until_now(const struct gt_event_overhead *overhead);
 /* Add "probes took 0.35 % of the time of a CPU: …". */
 void gt_put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead);
 /* Add an object, or null without an overhead. */

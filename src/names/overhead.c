@@ -2,6 +2,7 @@
 /* What tracing cost. */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "event/kinds.h"
 #include "names/private.h"
@@ -9,6 +10,14 @@
 const struct gt_event_overhead *gt_names_overhead(const struct gt_names *names)
 {
 	return names->has_overhead ? &names->overhead : NULL;
+}
+
+struct gt_event_overhead gt_overhead_until_now(const struct gt_event_overhead *overhead)
+{
+	struct gt_event_overhead updated = *overhead;
+
+	updated.own_time = gt_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return updated;
 }
 
 double gt_overhead_share(const struct gt_event_overhead *overhead)

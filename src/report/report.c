@@ -322,12 +322,19 @@ void gt_report_json_group(struct gt_json *json, const struct gt_names *names, en
 	}
 }
 
-static void put_overhead(struct gt_strbuf *text, const struct gt_names *names, bool final)
+/* What is known of it at the end; the report of a session in progress is part of it. */
+static bool find_overhead(const struct gt_report_options *options, const struct gt_names *names,
+			  bool final, struct gt_event_overhead *ret_overhead)
 {
 	const struct gt_event_overhead *overhead = final ? gt_names_overhead(names) : NULL;
 
-	if (!overhead)
-		return;
+	if (overhead)
+		*ret_overhead = options->captured ? *overhead : gt_overhead_until_now(overhead);
+	return overhead;
+}
+
+static void put_overhead(struct gt_strbuf *text, const struct gt_event_overhead *overhead)
+{
 	gt_strbuf_puts(text, "Overhead: ");
 	gt_put_overhead(text, overhead);
 	gt_strbuf_puts(text, ".\n");
@@ -359,6 +366,7 @@ static int put_json(const struct gt_report *report, void *state,
 {
 	gt_auto_strbuf schema = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(text);
+	struct gt_event_overhead overhead;
 	int error;
 
 	gt_strbuf_printf(&schema, "gputap.%s.1", report->name);
@@ -369,7 +377,9 @@ static int put_json(const struct gt_report *report, void *state,
 	gt_json_string(&json, "by", gt_by_name(options->by));
 	error = report->put_json(state, options, names, format->now, &json);
 	json_losses(&json, names, format->final);
-	gt_json_overhead(&json, "overhead", format->final ? gt_names_overhead(names) : NULL);
+	gt_json_overhead(&json, "overhead",
+			 find_overhead(options, names, format->final, &overhead) ? &overhead
+										 : NULL);
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 	return error;
@@ -380,6 +390,7 @@ static int put_text(const struct gt_report *report, void *state,
 		    const struct gt_report_format *format, struct gt_strbuf *text)
 {
 	uint64_t since = format->now - format->start;
+	struct gt_event_overhead overhead;
 	int error;
 
 	if (!format->final)
@@ -390,7 +401,8 @@ static int put_text(const struct gt_report *report, void *state,
 	error = report->put_text(state, options, names, format->now, text);
 	if (format->final) /* before, nobody knows what was lost */
 		gt_put_losses(text, names);
-	put_overhead(text, names, format->final);
+	if (find_overhead(options, names, format->final, &overhead))
+		put_overhead(text, &overhead);
 	if (!format->final)
 		gt_strbuf_putc(text, '\n');
 	return error;

@@ -554,6 +554,28 @@ TEST("every report states what was lost")
 		  "4 calls began before the probes were attached.\n");
 }
 
+TEST("the CPU time of gputap includes its report, but in a capture it is that of the recording")
+{
+	struct gt_event_overhead overhead = {
+		.head = {.kind = GT_EVENT_overhead, .size = sizeof(overhead)},
+		.own_time = 7,
+	};
+	static const char captured[] = "gputap used 7 ns of CPU time.\n";
+
+	for (int is_captured = 0; is_captured < 2; is_captured++) {
+		gt_auto_strbuf report = GT_STRBUF_INIT, json = GT_STRBUF_INIT;
+
+		start(&gt_report_errors, GT_BY_STACK);
+		shown.options.captured = is_captured;
+		feed_event(&overhead.head);
+		CHECK_INT(put(true, false, &report), 0);
+		CHECK(strstr(gt_strbuf_string(&report), "gputap used "));
+		CHECK(!strstr(gt_strbuf_string(&report), captured) == !is_captured);
+		CHECK_INT(put(true, true, &json), 0);
+		CHECK(!strstr(gt_strbuf_string(&json), "\"cpu\":7}") == !is_captured);
+	}
+}
+
 TEST("a report with a gap is not complete, even if no call was lost")
 {
 	struct gt_event_account account = {
