@@ -68,6 +68,8 @@ static const char *name_by_symbol(const struct gt_names *names, __u32 process, _
 	if (!function->symbol || function->offset)
 		return NULL;
 	name = name_of_stub(function->symbol);
+	if (name)
+		gt_names_learn_home(names, process, handle, name->text);
 	return gt_names_replace(names->kernels, &key, sizeof(key), name) ? NULL : name->text;
 }
 
@@ -130,20 +132,26 @@ bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_cal
 	return true;
 }
 
+/* Without memory the kernel is sought in every file. */
+void gt_names_learn_home(const struct gt_names *names, uint32_t process, uint64_t handle,
+			 const char *kernel)
+{
+	const struct gt_space_mapping *mapping = gt_space_at(names->space, process, handle);
+
+	if (mapping && mapping->file->is_file && !gt_hash_get_str(names->homes, kernel))
+		gt_hash_set_str(names->homes, kernel, (void *)mapping->file);
+}
+
 const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel)
 {
-	const struct gt_kernel *found = gt_parameters_find(names->parameters, kernel);
-	size_t cursor = 0;
-	void *path;
+	const struct gt_space_file *home = gt_hash_get_str(names->homes, kernel);
 
-	while (!found && gt_hash_next(names->files, &cursor, NULL, NULL, &path)) {
-		if (!*(char *)path)
-			continue; /* it was read */
-		gt_parameters_add_file(names->parameters, path, NULL, NULL);
-		*(char *)path = '\0';
-		found = gt_parameters_find(names->parameters, kernel);
-	}
-	return found;
+	return gt_kernel_search_find(names->search, kernel, home ? home->path : NULL);
+}
+
+bool gt_names_search_is_limited(const struct gt_names *names)
+{
+	return gt_kernel_search_is_limited(names->search);
 }
 
 uint32_t gt_names_registers(const struct gt_names *names, const char *kernel)

@@ -182,9 +182,7 @@ static int learn_mapping(struct gt_names *names, const struct gt_event *event)
 	/* An invalid mapping, in a corrupt capture, costs names and nothing else. */
 	if (error == -ENOMEM)
 		return error;
-	return length && path[0] == '/' && !gt_hash_get(names->files, path, length)
-		       ? gt_names_replace(names->files, path, length, strndup(path, length))
-		       : 0;
+	return length && path[0] == '/' ? gt_kernel_search_add(names->search, path, length) : 0;
 }
 
 /* Learn what a call reads from the driver about a kernel. */
@@ -237,6 +235,7 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 	if (!text)
 		return 0;
 	key = (struct names_key){event->head.process, naming.handle};
+	gt_names_learn_home(names, event->head.process, naming.handle, text);
 	return rename_in(names, names->kernels, &key, sizeof(key), gt_name_new(text, strlen(text)),
 			 offsetof(struct known_name, text));
 }
@@ -246,9 +245,12 @@ static int learn_handle(struct gt_names *names, const struct gt_event *event)
 {
 	struct names_key key = {event->process, ((const struct gt_event_kernel *)event)->handle};
 	size_t length;
-	const char *name = gt_event_text(event, &length);
+	const char *text = gt_event_text(event, &length);
+	struct known_name *name = gt_name_new(text, length);
 
-	return rename_in(names, names->kernels, &key, sizeof(key), gt_name_new(name, length),
+	if (name)
+		gt_names_learn_home(names, event->process, key.number, name->text);
+	return rename_in(names, names->kernels, &key, sizeof(key), name,
 			 offsetof(struct known_name, text));
 }
 
@@ -333,7 +335,8 @@ int gt_names_take(struct gt_names *names, const struct gt_event *event)
 	case GT_EVENT_location:
 		return learn_location(names, (const void *)event);
 	case GT_EVENT_resources:
-		return gt_kept_resources_add((const void *)event, names->parameters);
+		return gt_kept_resources_add((const void *)event,
+					     gt_kernel_search_found(names->search));
 	case GT_EVENT_command:
 		return learn_command(names, event);
 	case GT_EVENT_rank:

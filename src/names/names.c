@@ -30,8 +30,8 @@ struct gt_names *gt_names_new(void)
 	names->kept = gt_hash_new();
 	names->given = gt_hash_new();
 	names->arguments = gt_hash_new();
-	names->files = gt_hash_new();
-	names->parameters = gt_parameters_new();
+	names->search = gt_kernel_search_new(GT_KERNEL_SEARCH_LIMIT);
+	names->homes = gt_hash_new();
 	names->space = gt_space_new();
 	if (names->space)
 		names->lines = gt_symbolizer_new(names->space, NULL);
@@ -42,7 +42,7 @@ struct gt_names *gt_names_new(void)
 	    !names->cgroups || !names->ranks || !names->devices || !names->kernels ||
 	    !names->settings || !names->registers || !names->stacks || !names->merged ||
 	    !names->python || !names->kept || !names->given || !names->arguments ||
-	    !names->symbols || !names->lines || !names->files || !names->parameters) {
+	    !names->symbols || !names->lines || !names->search || !names->homes) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -80,8 +80,8 @@ void gt_names_free(struct gt_names *names)
 	gt_symbolizer_free(names->symbols);
 	gt_symbolizer_free(names->lines);
 	gt_space_free(names->space);
-	gt_hash_free_with(names->files, free);
-	gt_parameters_free(names->parameters);
+	gt_kernel_search_free(names->search);
+	gt_hash_free(names->homes);
 	free(names);
 }
 

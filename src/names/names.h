@@ -66,9 +66,11 @@ bool gt_names_launch_arguments(const struct gt_names *names, const struct gt_cal
 			       struct gt_launch_arguments *ret_arguments);
 /*
  * The parameters of a kernel by its mangled name, from the files that were mapped. NULL: unknown.
- * The first time, these files are read.
+ * The first time, they are searched.
  */
 const struct gt_kernel *gt_names_parameters(const struct gt_names *names, const char *kernel);
+/* Whether these files have more code than is searched for kernels (GT_KERNEL_SEARCH_LIMIT). */
+bool gt_names_search_is_limited(const struct gt_names *names);
 /*
  * The registers of a thread of a kernel by its mangled name, as a call has read them from the
  * driver. GT_KERNEL_UNKNOWN: none has, or those of several devices differ.

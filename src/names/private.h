@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/kernels/search.h"
 #include "api/layout.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -120,8 +121,8 @@ struct gt_names {
 	struct gt_hash *kept;      /* struct names_key, of an address -> struct gt_kept_location */
 	struct gt_hash *given;     /* of the latest calls: gt_given_key -> struct known_string */
 	struct gt_hash *arguments; /* thread -> struct launch_values */
-	struct gt_hash *files;     /* path of a mapped file -> it again; "" once it was read */
-	struct gt_parameters *parameters; /* of the kernels in those that were read */
+	struct gt_kernel_search *search; /* kernels in mapped files, by name */
+	struct gt_hash *homes;           /* mangled name of a kernel -> struct gt_space_file */
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
 	struct gt_symbolizer *lines;   /* of callers */
@@ -145,6 +146,10 @@ int gt_names_renew_settings(struct gt_names *names, uint32_t process, uint64_t k
 /* Those of the kernel that a call launches; NULL: none, or no launch. */
 const struct known_settings *gt_names_settings(const struct gt_names *names,
 					       const struct gt_call *call);
+
+/* The code of a kernel is where its host function is, if the handle is one. */
+void gt_names_learn_home(const struct gt_names *names, uint32_t process, uint64_t handle,
+			 const char *kernel);
 
 /* A name of this text, which the caller frees; NULL: no memory. */
 struct known_name *gt_name_new(const char *text, size_t length);

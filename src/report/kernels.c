@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "analysis/graphs.h"
+#include "api/kernels/search.h"
 #include "report/report.h"
 
 static int kernels_open(const struct gt_report_options *options, void **ret_state)
@@ -46,13 +47,25 @@ static struct gt_kernel_usage usage_of(const struct gt_names *names,
 	return usage;
 }
 
-enum unknown_registers { IN_NO_FILE, ONLY_PTX, DIFFERENT_CUBINS, NOT_IN_CUBIN, NO_NAME, REASONS };
+enum unknown_registers {
+	IN_NO_FILE,
+	NOT_SEARCHED,
+	ONLY_PTX,
+	DIFFERENT_CUBINS,
+	NOT_IN_CUBIN,
+	NO_NAME,
+	REASONS
+};
 
 /* Why a kernel's registers are unknown: in JSON, and below the table. */
 static const struct unknown_reason {
 	const char *key, *text;
 } unknown_reasons[REASONS] = {
 	[IN_NO_FILE] = {"file", "no file with the kernel's code was found"},
+	[NOT_SEARCHED] =
+		{"limit",
+		 "no file with the kernel's code was found in the " GT_KERNEL_SEARCH_LIMIT_TEXT
+		 " of code that are searched"},
 	[ONLY_PTX] = {"ptx", "the kernel exists only as PTX, which the driver compiles"},
 	[DIFFERENT_CUBINS] = {"cubins", "the values of the cubins differ"},
 	[NOT_IN_CUBIN] = {"cubin", "the cubin does not state them"},
@@ -73,7 +86,8 @@ static const struct unknown_reason *registers_reason(const struct gt_names *name
 		return NULL;
 	known = gt_names_parameters(names, kernel->name);
 	if (!known)
-		return &unknown_reasons[IN_NO_FILE];
+		return &unknown_reasons[gt_names_search_is_limited(names) ? NOT_SEARCHED
+									  : IN_NO_FILE];
 	if (!known->usage_count)
 		return &unknown_reasons[ONLY_PTX];
 	if (gt_kernel_usage_on(known, 0).registers != GT_KERNEL_UNKNOWN)

@@ -4,20 +4,18 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/kernels/container.h"
 #include "api/kernels/shared.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "elf/elf.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "ptx/ptx.h"
 
-#define FILE_LIMIT ((size_t)1 << 30)      /* bytes of a file that is an image itself */
-#define CONTAINER_LIMIT ((size_t)1 << 30) /* bytes of one container in a program */
-#define PTX_LIMIT ((size_t)256 << 20)     /* bytes of PTX that are parsed for one file or image */
-#define MAX_SKIPPED 4096                  /* words between two containers */
-#define MAX_PARAMETERS 4096               /* of one kernel */
-#define MAX_USAGES 64                     /* of one kernel; there are 20 architectures */
+#define PTX_LIMIT ((size_t)256 << 20) /* bytes of PTX that are parsed for one image */
+#define TYPES_LIMIT ((size_t)8 << 20) /* where it adds nothing but the types of parameters */
+#define MAX_PARAMETERS 4096           /* of one kernel */
+#define MAX_USAGES 64                 /* of one kernel; there are 20 architectures */
 
 struct named_kernel {
 	struct gt_kernel known; /* what is given out; points to what follows */
@@ -31,13 +29,14 @@ struct gt_parameters {
 	struct gt_hash *kernels; /* name -> struct named_kernel */
 };
 
-/* One file or image being added. */
-struct file_addition {
+/* One image being added. */
+struct image_addition {
 	struct gt_parameters *parameters;
-	size_t added;    /* kernels that are new */
-	size_t good;     /* cubins and PTX texts that were read */
-	size_t ptx_left; /* bytes of PTX that may still be parsed */
-	int error;       /* the first one */
+	const char *name; /* of the kernel for whose sake it is added; NULL: all matter */
+	size_t added;     /* kernels that are new */
+	size_t good;      /* cubins and PTX texts that were read */
+	size_t ptx_left;  /* bytes of PTX that may still be parsed */
+	int error;        /* the first one */
 	struct gt_diag *diag;
 };
 
@@ -88,13 +87,13 @@ static void publish_kernel(struct named_kernel *kernel)
 	};
 }
 
-static int out_of_memory(struct file_addition *addition)
+static int out_of_memory(struct image_addition *addition)
 {
 	return gt_diag(addition->diag, -ENOMEM, "kernels", NULL, "out of memory");
 }
 
 /* Puts a kernel into the collection; frees it on failure. */
-static int put_kernel(struct file_addition *addition, struct named_kernel *kernel)
+static int put_kernel(struct image_addition *addition, struct named_kernel *kernel)
 {
 	publish_kernel(kernel);
 	if (gt_hash_set_str(addition->parameters->kernels, kernel->name, kernel)) {
@@ -141,7 +140,7 @@ static int add_usage(struct named_kernel *kernel, const struct gt_kernel_usage *
 	return 0;
 }
 
-static int take_cubin_kernel(struct file_addition *addition, const struct gt_cubin_kernel *found,
+static int take_cubin_kernel(struct image_addition *addition, const struct gt_cubin_kernel *found,
 			     uint32_t architecture)
 {
 	struct gt_kernel_usage usage = {
@@ -171,7 +170,7 @@ static int take_cubin_kernel(struct file_addition *addition, const struct gt_cub
 	return add_usage(kernel, &usage) ? out_of_memory(addition) : 0;
 }
 
-static int take_cubin(struct file_addition *addition, const struct gt_fatbin_payload *payload,
+static int take_cubin(struct image_addition *addition, const struct gt_fatbin_payload *payload,
 		      uint32_t architecture)
 {
 	gt_auto_cubin cubin = {0};
@@ -246,7 +245,7 @@ static int read_ptx_shared(const struct gt_ptx_module *module,
 	return error == -ENOMEM ? error : 0;
 }
 
-static int take_ptx_kernel(struct file_addition *addition, const struct gt_ptx_module *module,
+static int take_ptx_kernel(struct image_addition *addition, const struct gt_ptx_module *module,
 			   const struct gt_ptx_function *function)
 {
 	struct named_kernel *kernel =
@@ -270,7 +269,7 @@ static int take_ptx_kernel(struct file_addition *addition, const struct gt_ptx_m
 	return error == -ENOMEM ? out_of_memory(addition) : 0;
 }
 
-static int take_ptx(struct file_addition *addition, const struct gt_fatbin_payload *payload)
+static int take_ptx(struct image_addition *addition, const struct gt_fatbin_payload *payload)
 {
 	gt_auto(ptx) struct gt_ptx_module *module = NULL;
 	int error;
@@ -289,7 +288,7 @@ static int take_ptx(struct file_addition *addition, const struct gt_fatbin_paylo
 }
 
 /* Adds the entries of one kind. Malformed ones are skipped; only -ENOMEM is an error. */
-static int take_entries(struct file_addition *addition, const struct gt_fatbin *fatbin,
+static int take_entries(struct image_addition *addition, const struct gt_fatbin *fatbin,
 			uint16_t kind)
 {
 	for (size_t i = 0; i < fatbin->entry_count; i++) {
@@ -313,13 +312,15 @@ static int take_entries(struct file_addition *addition, const struct gt_fatbin *
 	return 0;
 }
 
-static int take_image(struct file_addition *addition, const void *data, size_t size)
+static int take_image(struct image_addition *addition, const void *data, size_t size)
 {
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
 	int error = gt_fatbin_open(data, size, &fatbin, addition->diag);
 
 	if (!error)
 		error = take_entries(addition, fatbin, GT_FATBIN_KIND_ELF);
+	if (addition->name && gt_hash_get_str(addition->parameters->kernels, addition->name))
+		addition->ptx_left = TYPES_LIMIT;
 	if (!error)
 		error = take_entries(addition, fatbin, GT_FATBIN_KIND_PTX);
 	return error;
@@ -338,7 +339,7 @@ static int error_of(int error)
 	return error;
 }
 
-static int finish_addition(struct file_addition *addition, int error, size_t *ret_added)
+static int finish_addition(struct image_addition *addition, int error, size_t *ret_added)
 {
 	if (!error && !addition->good)
 		error = addition->error;
@@ -349,9 +350,9 @@ static int finish_addition(struct file_addition *addition, int error, size_t *re
 	return 0;
 }
 
-static struct file_addition begin_addition(struct gt_parameters *parameters, struct gt_diag *diag)
+static struct image_addition begin_addition(struct gt_parameters *parameters, struct gt_diag *diag)
 {
-	return (struct file_addition){
+	return (struct image_addition){
 		.parameters = parameters, .ptx_left = PTX_LIMIT, .diag = diag};
 }
 
@@ -360,7 +361,7 @@ int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, 
 {
 	/* What is passed over leaves no message, so they are only kept for a failure. */
 	struct gt_diag first = {0};
-	struct file_addition addition = begin_addition(parameters, &first);
+	struct image_addition addition = begin_addition(parameters, &first);
 	int error;
 
 	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
@@ -370,90 +371,13 @@ int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, 
 	return error ? gt_diag(diag, error, first.stage, first.place, "%s", first.text) : 0;
 }
 
-/*
- * The containers in a section of a program, one at a time: there may be gigabytes of them. A
- * container's head is 16 bytes: u32 magic, u16 version, u16 bytes of the head, u64 that follow.
- */
-static int take_section(struct file_addition *addition, struct gt_elf *elf, const char *name)
+int gt_parameters_add_container(struct gt_parameters *parameters, const void *data, size_t size,
+				const char *name, struct gt_diag *diag)
 {
-	uint64_t at, size, end, body;
-	uint16_t head_size;
-	uint8_t head[16];
-	size_t skipped = 0;
+	struct image_addition addition = begin_addition(parameters, diag);
 
-	if (gt_elf_section(elf, name, &at, &size))
-		return 0;
-	for (end = at + size; end - at >= sizeof(head);) {
-		gt_autofree uint8_t *container = NULL;
-		int error = gt_elf_read(elf, at, head, sizeof(head));
-
-		if (error)
-			return error;
-		if (gt_fatbin_classify(head, sizeof(head)) != GT_FATBIN_IMAGE_FATBIN) {
-			/* Zeros that align, at most; nobody leaves pages of them. */
-			if (++skipped > MAX_SKIPPED)
-				break;
-			at += 8;
-			continue;
-		}
-		skipped = 0;
-		memcpy(&head_size, head + 6, sizeof(head_size));
-		memcpy(&body, head + 8, sizeof(body));
-		if (body > CONTAINER_LIMIT || head_size + body > end - at)
-			return gt_diag(addition->diag, -EBADMSG, "kernels", NULL,
-				       "malformed %s: a container is longer than the section",
-				       name);
-		size = head_size + body;
-		container = malloc(size);
-		if (!container)
-			return out_of_memory(addition);
-		error = gt_elf_read(elf, at, container, size);
-		if (!error)
-			error = take_image(addition, container, size);
-		if (error == -ENOMEM)
-			return error;
-		if (error && !addition->error)
-			addition->error = error;
-		at += (size + 7) & ~UINT64_C(7);
-		if (at > end)
-			break;
-	}
-	return 0;
-}
-
-static int take_program(struct file_addition *addition, struct gt_elf *elf)
-{
-	int error = take_section(addition, elf, ".nv_fatbin");
-
-	if (!error)
-		error = take_section(addition, elf, "__nv_relfatbin");
-	return error;
-}
-
-int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, size_t *ret_added,
-			   struct gt_diag *diag)
-{
-	struct gt_diag first = {0};
-	struct file_addition addition = begin_addition(parameters, &first);
-	gt_auto(elf) struct gt_elf *elf = NULL;
-	gt_auto_file file = {0};
-	struct gt_diag why = {0};
-	int error = gt_elf_open(path, &elf, &why);
-
-	if (error == -ENOEXEC) {
-		error = gt_file_read(path, FILE_LIMIT, &file, diag);
-		if (error)
-			return error;
-		error = gt_parameters_add_image(parameters, file.data, file.size, ret_added,
-						&first);
-	} else if (!error) {
-		error = finish_addition(&addition, take_program(&addition, elf), ret_added);
-	} else {
-		first = why;
-	}
-	if (error && first.text[0])
-		return gt_diag(diag, error, "kernels", path, "%s", first.text);
-	return error ? gt_diag(diag, error, "kernels", path, "%s", strerror(-error)) : 0;
+	addition.name = name;
+	return finish_addition(&addition, take_image(&addition, data, size), NULL);
 }
 
 static int copy_parameters(struct named_kernel *copy, const struct gt_kernel *kernel)

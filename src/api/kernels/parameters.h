@@ -39,7 +39,7 @@ struct gt_kernel {
 	uint32_t ptx_shared_bytes; /* static shared memory that its PTX declares */
 };
 
-/* A collection, to which files and images are added as they are met. */
+/* A collection, to which images are added as they are met. */
 struct gt_parameters;
 
 /* NULL if memory ran out. */
@@ -48,14 +48,11 @@ void gt_parameters_free(struct gt_parameters *parameters);
 GT_DEFINE_AUTO(parameters, struct gt_parameters, gt_parameters_free)
 
 /*
- * Adds the kernels of a program, a library, or a file with an image (fatbin, cubin, PTX). A
- * kernel that is there already keeps its parameters. *ret_added (or NULL): how many are new.
- * 0 also if there are none; -ENOEXEC: neither; -EBADMSG: all of its contents are malformed; -E2BIG;
- * -ENOMEM; what open(2) says.
+ * Adds the kernels of an image: fatbin, cubin or PTX; its bytes are copied as far as they are
+ * needed. A kernel that is there already keeps its parameters. *ret_added (or NULL): how many are
+ * new. 0 also if there are none; -ENOEXEC: not an image; -EBADMSG: all of its contents are
+ * malformed; -E2BIG; -ENOMEM.
  */
-int gt_parameters_add_file(struct gt_parameters *parameters, const char *path, size_t *ret_added,
-			   struct gt_diag *diag);
-/* The same from bytes; they are copied as far as they are needed. */
 int gt_parameters_add_image(struct gt_parameters *parameters, const void *data, size_t size,
 			    size_t *ret_added, struct gt_diag *diag);
 

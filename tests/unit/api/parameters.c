@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "api/kernels/arguments.h"
+#include "api/kernels/library.h"
+#include "api/kernels/search.h"
 #include "cubin.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
@@ -292,43 +294,185 @@ TEST("what a kernel uses is reported for the architecture that the driver takes"
 	check_usage(found, 0, GT_KERNEL_UNKNOWN, 256, 0);
 }
 
-TEST("a program's kernels are found in its section")
+/* Seeks a kernel in a file without a limit. */
+static int find_in(const char *path, const char *name, struct gt_parameters *parameters,
+		   struct gt_diag *diag)
 {
-	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
-	gt_auto_strbuf section = GT_STRBUF_INIT, second = GT_STRBUF_INIT;
-	struct gt_fatbin_source source;
-	struct made_kernel other = {"other", 1, {0}, {4}, 5, 0, 0, 0, 0};
-	gt_autofree char *cubin = NULL;
-	size_t size, added = 0;
+	gt_auto(kernel_library) struct gt_kernel_library *library = NULL;
+	uint64_t budget = UINT64_MAX;
+	int error = gt_kernel_library_open(path, &library, diag);
 
-	make_container(&section);
-	while (section.length % 8)
-		gt_strbuf_putc(&section, 0);
-	cubin = make_cubin(&other, 1, 0, &size);
-	source = source_of(GT_FATBIN_KIND_ELF, 75, cubin, size);
-	CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, &second, NULL), 0);
-	gt_strbuf_add(&section, second.data, second.length);
-	write_file("section", section.data, section.length);
-	compile("int main(void) { return 0; }\n", "-o program");
-	CHECK_INT(run(NULL, "objcopy --add-section .nv_fatbin=section program"), 0);
-	CHECK_INT(gt_parameters_add_file(parameters, "program", &added, NULL), 0);
-	CHECK_INT(added, 6);
-	check_parameters(gt_parameters_find(parameters, "other"), "0:4:-");
-	check_parameters(gt_parameters_find(parameters, "only_ptx"),
-			 "0:4:.u32 8:8:.u64 .ptr 16:48:.b8[48] 64:4:.f32");
-	CHECK_INT(gt_parameters_add_file(parameters, "program", &added, NULL), 0);
-	CHECK_INT(added, 0);
-	CHECK_INT(gt_parameters_count(parameters), 6);
+	if (!error)
+		error = gt_kernel_library_find(library, name, GT_KERNEL_FIRST_ENTRIES, &budget,
+					       parameters, diag);
+	if (error == -ENOENT && library)
+		error = gt_kernel_library_find(library, name, GT_KERNEL_ALL_ENTRIES, &budget,
+					       parameters, diag);
+	return error;
 }
 
-TEST("a program without kernels has none, and that is no error")
+static void pad_container(struct gt_strbuf *section)
+{
+	while (section->length % 8)
+		gt_strbuf_putc(section, 0);
+}
+
+/* Adds a container with the cubin of one kernel for each architecture, 0 at the end. */
+static void add_container(struct gt_strbuf *section, const char *name,
+			  const uint32_t *architectures)
+{
+	struct gt_fatbin_source sources[4] = {0};
+	char *cubins[4];
+	size_t count = 0;
+
+	for (; architectures[count]; count++) {
+		struct made_kernel kernel = {name, 1, {0}, {4}, architectures[count], 0, 0, 0, 0};
+		size_t size;
+
+		cubins[count] = make_cubin(&kernel, 1, 0, &size);
+		sources[count] =
+			source_of(GT_FATBIN_KIND_ELF, architectures[count], cubins[count], size);
+	}
+	CHECK_INT(gt_fatbin_write(sources, count, GT_FATBIN_COMPRESSION_ZSTD, section, NULL), 0);
+	for (size_t i = 0; i < count; i++)
+		free(cubins[i]);
+	pad_container(section);
+}
+
+static void make_program(const char *path, const struct gt_strbuf *section)
+{
+	char options[64];
+
+	write_file("section", section->data, section->length);
+	snprintf(options, sizeof(options), "-o %s", path);
+	compile("int main(void) { return 0; }\n", options);
+	CHECK_INT(run(NULL, "objcopy --add-section .nv_fatbin=section %s", path), 0);
+}
+
+TEST("a program's kernels are found in its section, each with its container's")
 {
 	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
-	size_t added = 1;
+	gt_auto_strbuf section = GT_STRBUF_INIT;
+
+	make_container(&section);
+	pad_container(&section);
+	add_container(&section, "other", (uint32_t[]){75, 0});
+	make_program("program", &section);
+	CHECK_INT(find_in("program", "other", parameters, NULL), 0);
+	check_parameters(gt_parameters_find(parameters, "other"), "0:4:-");
+	CHECK_INT(gt_parameters_count(parameters), 1);
+	CHECK_INT(find_in("program", "only_ptx", parameters, NULL), 0);
+	check_parameters(gt_parameters_find(parameters, "only_ptx"),
+			 "0:4:.u32 8:8:.u64 .ptr 16:48:.b8[48] 64:4:.f32");
+	check_parameters(gt_parameters_find(parameters, ADD),
+			 "0:8:.u64 .ptr 8:8:.u64 16:4:.f32 24:8:.u64");
+	CHECK_INT(gt_parameters_count(parameters), 6);
+	CHECK_INT(find_in("program", "absent", parameters, NULL), -ENOENT);
+}
+
+TEST("a search uncompresses one cubin of each container, and all of the one with the kernel")
+{
+	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
+	gt_auto(kernel_library) struct gt_kernel_library *library = NULL;
+	gt_auto_strbuf section = GT_STRBUF_INIT;
+	const uint64_t all = UINT64_C(1) << 30;
+	uint64_t budget = all, first;
+
+	add_container(&section, "one", (uint32_t[]){75, 80, 90, 0});
+	add_container(&section, "two", (uint32_t[]){75, 80, 90, 0});
+	add_container(&section, "six", (uint32_t[]){75, 80, 90, 0});
+	make_program("three", &section);
+	CHECK_INT(gt_kernel_library_open("three", &library, NULL), 0);
+	CHECK_INT(gt_kernel_library_find(library, "one", GT_KERNEL_FIRST_ENTRIES, &budget,
+					 parameters, NULL),
+		  0);
+	first = all - budget;
+	CHECK(first > 0);
+	CHECK_INT(gt_kernel_library_find(library, "six", GT_KERNEL_FIRST_ENTRIES, &budget,
+					 parameters, NULL),
+		  0);
+	CHECK_INT(all - budget, 3 * first);
+	CHECK_INT(gt_parameters_find(parameters, "six")->usage_count, 3);
+	check_usage(gt_parameters_find(parameters, "six"), 90, 90, 0, 0);
+	CHECK(gt_parameters_find(parameters, "two") == NULL);
+	CHECK_INT(gt_kernel_library_find(library, "absent", GT_KERNEL_FIRST_ENTRIES, &budget,
+					 parameters, NULL),
+		  -ENOENT);
+	CHECK_INT(all - budget, 3 * first);
+	CHECK_INT(gt_kernel_library_find(library, "absent", GT_KERNEL_ALL_ENTRIES, &budget,
+					 parameters, NULL),
+		  -ENOENT);
+	CHECK_INT(all - budget, 9 * first);
+	CHECK_INT(gt_kernel_library_find(library, "absent", GT_KERNEL_ALL_ENTRIES, &budget,
+					 parameters, NULL),
+		  -ENOENT);
+	CHECK_INT(all - budget, 9 * first);
+}
+
+TEST("a search ends at its limit, and what was found before stays")
+{
+	gt_auto(kernel_search) struct gt_kernel_search *search = gt_kernel_search_new(1 << 20);
+	gt_auto(kernel_search) struct gt_kernel_search *small = gt_kernel_search_new(1600);
+	gt_auto_strbuf one = GT_STRBUF_INIT, many = GT_STRBUF_INIT;
+	struct gt_kernel_search *both[] = {search, small};
+	char name[16];
+
+	add_container(&one, "one", (uint32_t[]){75, 0});
+	make_program("small", &one);
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "many%d", i);
+		add_container(&many, name, (uint32_t[]){75, 0});
+	}
+	make_program("large", &many);
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_INT(gt_kernel_search_add(both[i], "large", 5), 0);
+		CHECK_INT(gt_kernel_search_add(both[i], "small and more", 5), 0);
+		CHECK_INT(gt_kernel_search_add(both[i], "missing", 7), 0);
+		/* The one with less code is first. */
+		CHECK(gt_kernel_search_find(both[i], "one", NULL) != NULL);
+		CHECK(!gt_kernel_search_is_limited(both[i]));
+	}
+	CHECK(gt_kernel_search_find(search, "many19", NULL) != NULL);
+	CHECK(gt_kernel_search_find(search, "absent", NULL) == NULL);
+	CHECK(!gt_kernel_search_is_limited(search));
+	CHECK(gt_kernel_search_find(small, "many19", NULL) == NULL);
+	CHECK(gt_kernel_search_is_limited(small));
+	CHECK(gt_kernel_search_find(small, "one", NULL) != NULL);
+}
+
+TEST("a kernel is sought first in the file of its host function")
+{
+	gt_auto(kernel_search) struct gt_kernel_search *search = gt_kernel_search_new(1 << 20);
+	gt_auto_strbuf first = GT_STRBUF_INIT, second = GT_STRBUF_INIT;
+
+	add_container(&first, "same", (uint32_t[]){75, 0});
+	make_program("first", &first);
+	add_container(&second, "same", (uint32_t[]){80, 90, 0});
+	make_program("second", &second);
+	CHECK_INT(gt_kernel_search_add(search, "first", 5), 0);
+	CHECK_INT(gt_kernel_search_add(search, "second", 6), 0);
+	CHECK_INT(gt_kernel_search_find(search, "same", "second")->usage_count, 2);
+	CHECK_INT(gt_kernel_search_find(search, "same", NULL)->usage_count, 2);
+}
+
+TEST("what was in no file is found in one that is added later")
+{
+	gt_auto(kernel_search) struct gt_kernel_search *search = gt_kernel_search_new(1 << 20);
+	gt_auto_strbuf section = GT_STRBUF_INIT;
+
+	add_container(&section, "late", (uint32_t[]){75, 0});
+	make_program("later", &section);
+	CHECK(gt_kernel_search_find(search, "late", NULL) == NULL);
+	CHECK_INT(gt_kernel_search_add(search, "later", 5), 0);
+	CHECK(gt_kernel_search_find(search, "late", NULL) != NULL);
+}
+
+TEST("a program without kernels is known as one before anything is sought in it")
+{
+	gt_auto(kernel_library) struct gt_kernel_library *library = NULL;
 
 	compile("int main(void) { return 0; }\n", "-o bare");
-	CHECK_INT(gt_parameters_add_file(parameters, "bare", &added, NULL), 0);
-	CHECK_INT(added, 0);
+	CHECK_INT(gt_kernel_library_open("bare", &library, NULL), -ENOENT);
 }
 
 static void check_file_rejected(const char *path, int error, const char *text)
@@ -336,8 +480,7 @@ static void check_file_rejected(const char *path, int error, const char *text)
 	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
 	struct gt_diag diag = {0};
 
-	CHECK_INT(gt_parameters_add_file(parameters, path, NULL, &diag), error);
-	CHECK_STR(diag.place, path);
+	CHECK_INT(find_in(path, "k", parameters, &diag), error);
 	CHECK_STR(diag.text, text);
 }
 
@@ -529,7 +672,10 @@ static void check_built(const char *path, bool has_types)
 	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
 	struct gt_diag diag = {0};
 
-	CHECK_INT(gt_parameters_add_file(parameters, path, NULL, &diag), 0);
+	static const char *const names[] = {ADD, "plain", "_Z4nonev", "_Z5large3BigiPi"};
+
+	for (size_t i = 0; i < gt_countof(names); i++)
+		CHECK_INT(find_in(path, names[i], parameters, &diag), 0);
 	CHECK_INT(gt_parameters_count(parameters), 4);
 	check_unmarked(parameters, ADD,
 		       has_types ? "0:8:.u64 8:8:.u64 16:4:.f32 24:8:.u64"
@@ -559,7 +705,7 @@ TEST("cubins of nvcc are read for every architecture, and say what ptxas says")
 			 architectures[i]);
 		build_with_nvcc(options);
 		check_built("built.cubin", false);
-		CHECK_INT(gt_parameters_add_file(parameters, "built.cubin", NULL, NULL), 0);
+		CHECK_INT(find_in("built.cubin", ADD, parameters, NULL), 0);
 		run(&said, "grep -A9 'for " ADD "' nvcc.log | sed -n 's/.*Used \\([0-9]*\\) "
 			   "registers.* \\([0-9]*\\) bytes smem.*/\\1 \\2/p' | head -1");
 		CHECK_INT(sscanf(said, "%u %u", &registers, &shared), 2);
