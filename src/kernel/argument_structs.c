@@ -9,37 +9,9 @@
 #include "base/clean.h"
 #include "kernel/private.h"
 
-#define TYPE_MASK 0170000
-#define CHARACTER_DEVICE 0020000
-#define BLOCK_DEVICE 0060000
 #define SIGNALS 64
 
-static __u64 read_u64(const char *bytes, size_t offset)
-{
-	__u64 value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static __u32 read_u32(const char *bytes, size_t offset)
-{
-	__u32 value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static __u16 read_u16(const char *bytes, size_t offset)
-{
-	__u16 value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-/* The copy of at least so many bytes; without one, the address is printed. */
-static bool find_bytes(const struct gt_argument *argument, size_t minimum, const char **ret_bytes)
+bool gt_argument_bytes(const struct gt_argument *argument, size_t minimum, const char **ret_bytes)
 {
 	struct gt_argument_copy copy;
 
@@ -64,8 +36,8 @@ void gt_put_vectors(const struct gt_argument *argument)
 	}
 	gt_strbuf_putc(argument->text, '[');
 	for (unsigned i = 0; (i + 1) * 16 <= array.size; i++) {
-		__u64 address = read_u64(array.bytes, i * 16);
-		__u64 size = read_u64(array.bytes, i * 16 + 8);
+		__u64 address = gt_read_u64(array.bytes, i * 16);
+		__u64 size = gt_read_u64(array.bytes, i * 16 + 8);
 		__u64 used = size < rest ? size : rest;
 
 		gt_strbuf_puts(argument->text, i ? ", {iov_base=" : "{iov_base=");
@@ -80,45 +52,17 @@ void gt_put_vectors(const struct gt_argument *argument)
 	gt_strbuf_puts(argument->text, array.total * 16 > array.size ? ", ...]" : "]");
 }
 
-/* struct stat: x86-64 has st_nlink before st_mode, and wider; others are asm-generic/stat.h. */
-void gt_put_stat(const struct gt_argument *argument)
-{
-	bool is_x86 = argument->event->machine == GT_SYSCALL_X86_64;
-	const char *bytes;
-	__u32 mode;
-
-	if (!find_bytes(argument, 64, &bytes))
-		return;
-	mode = read_u32(bytes, is_x86 ? 24 : 16);
-	gt_strbuf_puts(argument->text, "{st_mode=");
-	gt_names_put_value(argument->text, GT_NAMES_file_types, mode & TYPE_MASK);
-	if (mode & 07000)
-		gt_strbuf_printf(argument->text, "%s%s%s", mode & 04000 ? "|S_ISUID" : "",
-				 mode & 02000 ? "|S_ISGID" : "", mode & 01000 ? "|S_ISVTX" : "");
-	gt_strbuf_printf(argument->text, "|%#03o", mode & 0777);
-	if ((mode & TYPE_MASK) == CHARACTER_DEVICE || (mode & TYPE_MASK) == BLOCK_DEVICE) {
-		__u64 device = read_u64(bytes, is_x86 ? 40 : 32);
-
-		gt_strbuf_printf(argument->text, ", st_rdev=makedev(%#llx, %#llx), ...}",
-				 (unsigned long long)(device >> 8 & 0xfff),
-				 (unsigned long long)((device & 0xff) | (device >> 12 & 0xfff00)));
-	} else {
-		gt_strbuf_printf(argument->text, ", st_size=%lld, ...}",
-				 (long long)read_u64(bytes, 48));
-	}
-}
-
 static void put_timespec(struct gt_strbuf *text, const char *bytes)
 {
-	gt_strbuf_printf(text, "{tv_sec=%lld, tv_nsec=%llu}", (long long)read_u64(bytes, 0),
-			 (unsigned long long)read_u64(bytes, 8));
+	gt_strbuf_printf(text, "{tv_sec=%lld, tv_nsec=%llu}", (long long)gt_read_u64(bytes, 0),
+			 (unsigned long long)gt_read_u64(bytes, 8));
 }
 
 void gt_put_timespec(const struct gt_argument *argument)
 {
 	const char *bytes;
 
-	if (find_bytes(argument, 16, &bytes))
+	if (gt_argument_bytes(argument, 16, &bytes))
 		put_timespec(argument->text, bytes);
 }
 
@@ -145,8 +89,8 @@ void gt_put_signal_set(const struct gt_argument *argument)
 {
 	const char *bytes;
 
-	if (find_bytes(argument, 8, &bytes))
-		put_signal_mask(argument->text, read_u64(bytes, 0));
+	if (gt_argument_bytes(argument, 8, &bytes))
+		put_signal_mask(argument->text, gt_read_u64(bytes, 0));
 }
 
 /* The kernel's struct sigaction: handler, flags, restorer, mask. */
@@ -156,21 +100,21 @@ void gt_put_signal_action(const struct gt_argument *argument)
 	const char *bytes;
 	__u64 handler;
 
-	if (!find_bytes(argument, 32, &bytes))
+	if (!gt_argument_bytes(argument, 32, &bytes))
 		return;
-	handler = read_u64(bytes, 0);
+	handler = gt_read_u64(bytes, 0);
 	gt_strbuf_puts(argument->text, "{sa_handler=");
 	if (handler < gt_countof(handlers))
 		gt_strbuf_puts(argument->text, handlers[handler]);
 	else
 		gt_put_pointer_value(argument->text, handler);
 	gt_strbuf_puts(argument->text, ", sa_mask=");
-	put_signal_mask(argument->text, read_u64(bytes, 24));
+	put_signal_mask(argument->text, gt_read_u64(bytes, 24));
 	gt_strbuf_puts(argument->text, ", sa_flags=");
-	gt_names_put_flags(argument->text, GT_NAMES_sigaction_flags, read_u32(bytes, 8));
-	if (read_u32(bytes, 8) & 0x4000000) {
+	gt_names_put_flags(argument->text, GT_NAMES_sigaction_flags, gt_read_u32(bytes, 8));
+	if (gt_read_u32(bytes, 8) & 0x4000000) {
 		gt_strbuf_puts(argument->text, ", sa_restorer=");
-		gt_put_pointer_value(argument->text, read_u64(bytes, 16));
+		gt_put_pointer_value(argument->text, gt_read_u64(bytes, 16));
 	}
 	gt_strbuf_putc(argument->text, '}');
 }
@@ -179,9 +123,9 @@ void gt_put_fd_pair(const struct gt_argument *argument)
 {
 	const char *bytes;
 
-	if (find_bytes(argument, 8, &bytes))
-		gt_strbuf_printf(argument->text, "[%d, %d]", (int)read_u32(bytes, 0),
-				 (int)read_u32(bytes, 4));
+	if (gt_argument_bytes(argument, 8, &bytes))
+		gt_strbuf_printf(argument->text, "[%d, %d]", (int)gt_read_u32(bytes, 0),
+				 (int)gt_read_u32(bytes, 4));
 }
 
 void gt_put_wait_status(const struct gt_argument *argument)
@@ -194,9 +138,9 @@ void gt_put_wait_status(const struct gt_argument *argument)
 		gt_put_pointer(argument);
 		return;
 	}
-	if (!find_bytes(argument, 4, &bytes))
+	if (!gt_argument_bytes(argument, 4, &bytes))
 		return;
-	status = read_u32(bytes, 0);
+	status = gt_read_u32(bytes, 0);
 	if (!(status & 0x7f)) {
 		gt_strbuf_printf(text, "[{WIFEXITED(s) && WEXITSTATUS(s) == %u}]",
 				 status >> 8 & 0xff);
@@ -271,7 +215,7 @@ void gt_put_clone_arguments(const struct gt_argument *argument)
 	const char *bytes;
 	__u64 words[8], flags;
 
-	if (!find_bytes(argument, sizeof(words), &bytes))
+	if (!gt_argument_bytes(argument, sizeof(words), &bytes))
 		return;
 	memcpy(words, bytes, sizeof(words));
 	flags = words[0];
@@ -312,11 +256,11 @@ void gt_put_poll_fds(const struct gt_argument *argument)
 	gt_strbuf_putc(argument->text, '[');
 	for (size_t at = 0; at + 8 <= copy.size; at += 8) {
 		gt_strbuf_printf(argument->text, "%s{fd=%d", at ? ", " : "",
-				 (int)read_u32(copy.bytes, at));
-		if ((int)read_u32(copy.bytes, at) >= 0) {
+				 (int)gt_read_u32(copy.bytes, at));
+		if ((int)gt_read_u32(copy.bytes, at) >= 0) {
 			gt_strbuf_puts(argument->text, ", events=");
 			gt_names_put_flags(argument->text, GT_NAMES_poll_events,
-					   read_u16(copy.bytes, at + 4));
+					   gt_read_u16(copy.bytes, at + 4));
 		}
 		gt_strbuf_putc(argument->text, '}');
 	}
@@ -329,11 +273,11 @@ static void put_ready(struct gt_strbuf *text, const struct gt_argument_copy *cop
 	const char *separator = "[";
 
 	for (size_t at = 0; at + 8 <= copy->size; at += 8) {
-		if (!read_u16(copy->bytes, at + 6) || (int)read_u32(copy->bytes, at) < 0)
+		if (!gt_read_u16(copy->bytes, at + 6) || (int)gt_read_u32(copy->bytes, at) < 0)
 			continue;
 		gt_strbuf_printf(text, "%s{fd=%d, revents=", separator,
-				 (int)read_u32(copy->bytes, at));
-		gt_names_put_flags(text, GT_NAMES_poll_events, read_u16(copy->bytes, at + 6));
+				 (int)gt_read_u32(copy->bytes, at));
+		gt_names_put_flags(text, GT_NAMES_poll_events, gt_read_u16(copy->bytes, at + 6));
 		gt_strbuf_putc(text, '}');
 		separator = ", ";
 	}
@@ -374,10 +318,10 @@ static size_t epoll_event_size(const struct gt_event_syscall *event)
 
 static void put_epoll(const struct gt_argument *argument, const char *bytes)
 {
-	__u64 data = read_u64(bytes, epoll_event_size(argument->event) - 8);
+	__u64 data = gt_read_u64(bytes, epoll_event_size(argument->event) - 8);
 
 	gt_strbuf_puts(argument->text, "{events=");
-	gt_names_put_flags(argument->text, GT_NAMES_epoll_events, read_u32(bytes, 0));
+	gt_names_put_flags(argument->text, GT_NAMES_epoll_events, gt_read_u32(bytes, 0));
 	gt_strbuf_printf(argument->text, ", data={u32=%u, u64=%llu}}", (__u32)data,
 			 (unsigned long long)data);
 }
@@ -389,7 +333,7 @@ void gt_put_epoll_event(const struct gt_argument *argument)
 	/* EPOLL_CTL_DEL has no event, whatever the argument is. */
 	if (argument->event->argument1 == 2)
 		gt_put_pointer(argument);
-	else if (find_bytes(argument, epoll_event_size(argument->event), &bytes))
+	else if (gt_argument_bytes(argument, epoll_event_size(argument->event), &bytes))
 		put_epoll(argument, bytes);
 }
 
@@ -433,17 +377,17 @@ static void put_ip_address(struct gt_strbuf *text, const char *bytes, size_t siz
 {
 	char name[INET6_ADDRSTRLEN] = "";
 
-	if (read_u16(bytes, 0) == AF_INET && size >= 8) {
+	if (gt_read_u16(bytes, 0) == AF_INET && size >= 8) {
 		inet_ntop(AF_INET, bytes + 4, name, sizeof(name));
 		gt_strbuf_printf(text, ", sin_port=htons(%u), sin_addr=inet_addr(\"%s\")",
-				 ntohs(read_u16(bytes, 2)), name);
-	} else if (read_u16(bytes, 0) == AF_INET6 && size >= 28) {
+				 ntohs(gt_read_u16(bytes, 2)), name);
+	} else if (gt_read_u16(bytes, 0) == AF_INET6 && size >= 28) {
 		inet_ntop(AF_INET6, bytes + 8, name, sizeof(name));
 		gt_strbuf_printf(text,
 				 ", sin6_port=htons(%u), sin6_flowinfo=htonl(%u), "
 				 "inet_pton(AF_INET6, \"%s\", &sin6_addr), sin6_scope_id=%u",
-				 ntohs(read_u16(bytes, 2)), ntohl(read_u32(bytes, 4)), name,
-				 read_u32(bytes, 24));
+				 ntohs(gt_read_u16(bytes, 2)), ntohl(gt_read_u32(bytes, 4)), name,
+				 gt_read_u32(bytes, 24));
 	}
 }
 
@@ -456,8 +400,8 @@ void gt_put_socket_address(const struct gt_argument *argument)
 		return;
 	}
 	gt_strbuf_puts(argument->text, "{sa_family=");
-	gt_names_put_value(argument->text, GT_NAMES_address_families, read_u16(copy.bytes, 0));
-	if (read_u16(copy.bytes, 0) == AF_UNIX)
+	gt_names_put_value(argument->text, GT_NAMES_address_families, gt_read_u16(copy.bytes, 0));
+	if (gt_read_u16(copy.bytes, 0) == AF_UNIX)
 		put_unix_address(argument->text, copy.bytes, copy.size);
 	else
 		put_ip_address(argument->text, copy.bytes, copy.size);
@@ -487,9 +431,9 @@ void gt_put_node_mask(const struct gt_argument *argument)
 {
 	const char *bytes;
 
-	if (find_bytes(argument, 8, &bytes))
+	if (gt_argument_bytes(argument, 8, &bytes))
 		gt_strbuf_printf(argument->text, "[%#016llx]",
-				 (unsigned long long)read_u64(bytes, 0));
+				 (unsigned long long)gt_read_u64(bytes, 0));
 }
 
 static void put_limit_value(struct gt_strbuf *text, __u64 value)
@@ -506,11 +450,11 @@ void gt_put_limit(const struct gt_argument *argument)
 {
 	const char *bytes;
 
-	if (!find_bytes(argument, 16, &bytes))
+	if (!gt_argument_bytes(argument, 16, &bytes))
 		return;
 	gt_strbuf_puts(argument->text, "{rlim_cur=");
-	put_limit_value(argument->text, read_u64(bytes, 0));
+	put_limit_value(argument->text, gt_read_u64(bytes, 0));
 	gt_strbuf_puts(argument->text, ", rlim_max=");
-	put_limit_value(argument->text, read_u64(bytes, 8));
+	put_limit_value(argument->text, gt_read_u64(bytes, 8));
 	gt_strbuf_putc(argument->text, '}');
 }

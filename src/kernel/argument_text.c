@@ -9,6 +9,7 @@
 #include "kernel/ioctls.h"
 #include "kernel/private.h"
 
+#define STATX_SYNC_MASK 0x6000u /* AT_STATX_SYNC_TYPE, linux/fcntl.h */
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_PRIVATE 0x80
 #define FUTEX_REALTIME 0x100
@@ -116,6 +117,15 @@ void gt_put_open_flags(const struct gt_argument *argument)
 
 	gt_names_put_value(argument->text, GT_NAMES_open_modes, argument->value & O_ACCMODE);
 	gt_names_put_more_flags(argument->text, flags, (__u32)argument->value & ~(__u32)O_ACCMODE);
+}
+
+/* AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW */
+void gt_put_statx_flags(const struct gt_argument *argument)
+{
+	__u32 flags = (__u32)argument->value;
+
+	gt_names_put_value(argument->text, GT_NAMES_statx_sync, flags & STATX_SYNC_MASK);
+	gt_names_put_more_flags(argument->text, GT_NAMES_at_flags, flags & ~STATX_SYNC_MASK);
 }
 
 void gt_put_map_flags(const struct gt_argument *argument)

@@ -2,6 +2,8 @@
 /* Between the files that decode system calls. */
 #pragma once
 
+#include <string.h>
+
 #include "kernel/syscalls.h"
 
 struct gt_named_value {
@@ -67,6 +69,34 @@ bool gt_argument_find(const struct gt_event_syscall *event, unsigned argument, b
 /* The copy of this argument, whenever it was made. */
 bool gt_argument_copy(const struct gt_argument *argument, size_t minimum,
 		      struct gt_argument_copy *ret_copy);
+/* The copy of at least so many bytes; without one, the address is printed: false. */
+bool gt_argument_bytes(const struct gt_argument *argument, size_t minimum, const char **ret_bytes);
+
+/* Values in a copy, which may lie at any address. */
+static inline __u64 gt_read_u64(const char *bytes, size_t offset)
+{
+	__u64 value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline __u32 gt_read_u32(const char *bytes, size_t offset)
+{
+	__u32 value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline __u16 gt_read_u16(const char *bytes, size_t offset)
+{
+	__u16 value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
 /* The raw value of an argument. */
 __u64 gt_argument_value(const struct gt_event_syscall *event, unsigned index);
 

@@ -27,10 +27,13 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +104,53 @@ static void use_names(void)
 	unlink("soft");
 	unlink("made");
 	unlink("other");
+}
+
+static void use_locks(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_start = 10, .l_len = 20};
+
+	fcntl(fd, F_SETLK, &lock);
+	fcntl(fd, F_GETLK, &lock);
+	lock.l_type = F_RDLCK;
+	lock.l_pid = 0;
+	fcntl(fd, F_OFD_GETLK, &lock);
+	lock.l_type = F_UNLCK;
+	fcntl(fd, F_OFD_SETLK, &lock);
+	fcntl(fd, F_OFD_SETLKW, &lock);
+	lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_END, .l_start = -1};
+	fcntl(fd, F_SETLKW, &lock);
+	fcntl(fd, F_GETLK, &lock);
+	lock.l_type = 77;
+	lock.l_whence = 9;
+	fcntl(fd, F_SETLK, &lock);
+	fcntl(fd, F_SETLK, NULL);
+	fcntl(fd, F_SETLK, 1);
+}
+
+static void use_states(void)
+{
+	int fd = open("states", O_RDWR | O_CREAT, 0600);
+	struct utsname name;
+	struct sysinfo info;
+	struct statfs system;
+	struct statx status;
+
+	uname(&name);
+	uname(NULL);
+	sysinfo(&info);
+	statfs("/proc", &system);
+	statfs("/dev", &system);
+	statfs("missing", &system);
+	fstatfs(77, &system);
+	write(fd, "states", 6);
+	statx(AT_FDCWD, "states", 0, STATX_BASIC_STATS, &status);
+	statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_ALL, &status);
+	statx(AT_FDCWD, "/dev/null", AT_SYMLINK_NOFOLLOW, STATX_SIZE | STATX_MTIME, &status);
+	statx(AT_FDCWD, "missing", AT_STATX_DONT_SYNC, 0, &status);
+	statx(AT_FDCWD, "/", AT_NO_AUTOMOUNT, 1 << 20, &status);
+	use_locks(fd);
+	unlink("states");
 }
 
 static void use_files(void)
@@ -480,6 +530,7 @@ int main(int count, char **arguments)
 	use_files();
 	use_descriptors();
 	use_names();
+	use_states();
 	use_ioctl();
 	use_memory();
 	use_mappings();

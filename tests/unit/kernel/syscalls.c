@@ -162,8 +162,10 @@ TEST("of structures that are not decoded the address is shown, and no register a
 	expect_call(&call, "uname(0x1000) = 0");
 	call = CALL_OF("statx", -100, 0x2000, 0x100, 0x25e, 0x1000, 0xdead);
 	add_copy(&call, 1, 0, "/dev/nvidia0", 12);
-	expect_call(&call,
-		    "statx(AT_FDCWD, \"/dev/nvidia0\", AT_SYMLINK_NOFOLLOW, 0x25e, 0x1000) = 0");
+	expect_call(
+		&call,
+		"statx(AT_FDCWD, \"/dev/nvidia0\", AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW, "
+		"STATX_MODE|STATX_NLINK|STATX_UID|STATX_GID|STATX_MTIME|STATX_SIZE, 0x1000) = 0");
 	call = CALL_OF("munlockall", 0xdead, 0xdead, 0xdead, 0xdead, 0xdead, 0xdead);
 	expect_call(&call, "munlockall() = 0");
 }
