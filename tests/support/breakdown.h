@@ -40,7 +40,7 @@ static inline void finish_breakdown(void)
 /* A launch that takes 1 µs, submitted in its middle; the kernel runs from and to these times. */
 static inline void launch_kernel(uint64_t in_stream, uint64_t begin, uint64_t end)
 {
-	launch(KERNEL, 1, 64, in_stream, 0);
+	launch(KERNEL, 64, 64, in_stream, 0);
 	feed_work(GT_GPU_KERNEL, stream.now - 500, begin, end);
 }
 

@@ -109,6 +109,21 @@ static bool find_waits(const struct gt_process_breakdown *row, struct gt_strbuf 
 	return true;
 }
 
+static bool find_small_grids(const struct gt_process_breakdown *row, struct gt_strbuf *text)
+{
+	const struct gt_small_grids *small = &row->small_grids;
+
+	/* Kernels that run beside each other use more multiprocessors. */
+	if (small->count < MIN_COUNT || !is_share(small->ns, row->gpu_busy, 20) ||
+	    row->gpu_overlap > row->gpu_busy / 2)
+		return false;
+	gt_strbuf_printf(text, "%" PRIu64 " kernels of at most %" PRIu64 " block%s ran for ",
+			 small->count, small->most, small->most == 1 ? "" : "s");
+	put_share(text, small->ns, row->gpu_busy);
+	gt_strbuf_puts(text, " of the time in which a GPU worked.");
+	return true;
+}
+
 static bool find_single_thread(const struct gt_process_breakdown *row, struct gt_strbuf *text)
 {
 	uint64_t span = row->gpu_last - row->gpu_first, cpu = 0;
@@ -153,6 +168,7 @@ bool gt_advice_evidence(enum gt_advice_kind kind, const struct gt_process_breakd
 		[GT_ADVICE_batch_launches] = find_launches,
 		[GT_ADVICE_overlap_copies] = find_serial_copies,
 		[GT_ADVICE_avoid_waits] = find_waits,
+		[GT_ADVICE_more_blocks] = find_small_grids,
 		[GT_ADVICE_prepare_in_threads] = find_single_thread,
 		[GT_ADVICE_fill_idle_time] = find_idle,
 	};

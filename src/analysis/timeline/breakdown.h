@@ -121,6 +121,15 @@ struct gt_kernel_times {
 	uint64_t exact;     /* of them: by instructions of the kernel */
 };
 
+/*
+ * Kernels with fewer blocks than most GPUs have multiprocessors, of which each runs whole blocks.
+ * Estimated times are not among them.
+ */
+#define GT_FEW_BLOCKS 16
+struct gt_small_grids {
+	uint64_t count, ns, most; /* launches, their time, the largest number of blocks */
+};
+
 struct gt_copy_times {
 	enum gt_gpu_operation operation;
 	enum gt_host_memory memory;
@@ -161,6 +170,7 @@ struct gt_process_breakdown {
 	GT_VEC(struct gt_explained_xid) xids; /* the first ones, likewise */
 	uint64_t explained_xids;
 	GT_VEC(struct gt_kernel_times) kernels; /* most time first */
+	struct gt_small_grids small_grids;
 	GT_VEC(struct gt_copy_times) copies;
 	GT_VEC(struct gt_wait_times) waits_by_function;
 };

@@ -199,6 +199,7 @@ int gt_path_take_gpu(struct gt_path *path, const struct gt_gpu_interval *interva
 		.has_bytes = interval->has_bytes,
 		.wait_start = interval->wait.start,
 		.wait_end = interval->wait.end,
+		.blocks = interval->blocks,
 		.kernel = interval->kernel,
 		.thread = interval->thread,
 		.wait_thread = interval->wait.thread,

@@ -82,6 +82,7 @@ struct gt_path_xid {
 
 struct gt_path_operation {
 	uint64_t number, submitted, released, start, end, releaser, bytes, wait_start, wait_end;
+	uint64_t blocks;
 	const char *kernel;
 	uint32_t thread, wait_thread, queue, shares;
 	int16_t device;

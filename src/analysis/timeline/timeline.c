@@ -151,12 +151,16 @@ static enum gt_gpu_operation gpu_operation_of(const struct gt_operation *operati
 static void describe_object(struct gt_gpu_interval *interval, const struct gt_names *names,
 			    const struct gt_operation *operation)
 {
+	struct gt_call_launch how;
+
 	if (interval->operation == GT_GPU_GRAPH)
 		interval->object = operation->address;
 	if (interval->operation != GT_GPU_KERNEL)
 		return;
 	interval->kernel = gt_names_launched(names, &operation->call);
 	gt_call_kernel(&operation->call, &interval->object);
+	if (gt_call_launch(&operation->call, &how))
+		interval->blocks = (uint64_t)how.grid[0] * how.grid[1] * how.grid[2];
 }
 
 static struct pending_operation describe_work(const struct gt_timeline *timeline,

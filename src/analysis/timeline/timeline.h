@@ -114,6 +114,7 @@ struct gt_gpu_interval {
 	uint32_t queue;
 	const char *kernel; /* mangled, lives as the names; NULL: not known, or no kernel */
 	uint64_t object;    /* kernel or executable graph; 0: neither, or not known */
+	uint64_t blocks;    /* of the kernel's grid; 0: no kernel, or not known */
 	bool has_bytes;
 	uint64_t bytes;
 	enum gt_host_memory memory; /* of copies between host and device */

@@ -53,6 +53,17 @@ static struct gt_kernel_times *kernel_of(struct gt_process_breakdown *row, const
 	return NULL;
 }
 
+static void count_small_grid(struct gt_small_grids *small,
+			     const struct gt_path_operation *operation)
+{
+	if (!operation->blocks || operation->blocks >= GT_FEW_BLOCKS ||
+	    operation->basis == GT_TIMES_ESTIMATED)
+		return;
+	small->count++;
+	small->ns += operation->end - operation->start;
+	small->most = small->most > operation->blocks ? small->most : operation->blocks;
+}
+
 static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_operation *operation)
 {
 	struct gt_kernel_times *kernel = kernel_of(row, operation->kernel);
@@ -64,6 +75,7 @@ static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_o
 			return -ENOMEM;
 		kernel = &row->kernels.items[row->kernels.count - 1];
 	}
+	count_small_grid(&row->small_grids, operation);
 	kernel->estimated += operation->basis == GT_TIMES_ESTIMATED;
 	kernel->exact += operation->basis == GT_TIMES_EXACT;
 	error = gt_histogram_add(&kernel->runs, operation->end - operation->start);

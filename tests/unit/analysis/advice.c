@@ -173,6 +173,69 @@ TEST("one thread that computes while the GPU is idle should prepare in others, t
 	expect_advice(GT_ADVICE_prepare_in_threads, NULL);
 }
 
+/* Kernels of 8 µs with so many blocks, in two streams at a time or in one. */
+static void run_grids(unsigned count, unsigned blocks, bool beside)
+{
+	uint64_t end = 0;
+
+	start_breakdown();
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t begin = stream.now + 2000 > end ? stream.now + 2000 : end;
+
+		if (beside && i % 2)
+			begin -= 7000;
+		end = begin + 8000;
+		launch(KERNEL, blocks, 64, beside && i % 2 ? 0x22 : 0x11, 0);
+		feed_work(GT_GPU_KERNEL, stream.now - 500, begin, end);
+	}
+	wait_until(0x11, end + 1000);
+	finish_breakdown();
+}
+
+TEST("kernels of few blocks that run alone are advised against, larger or parallel ones are not")
+{
+	run_grids(STEPS, 15, false);
+	expect_advice(GT_ADVICE_more_blocks,
+		      "32 kernels of at most 15 blocks ran for 256 µs (100 %) of the time in which "
+		      "a GPU worked.");
+	run_grids(STEPS, 1, false);
+	expect_advice(GT_ADVICE_more_blocks,
+		      "32 kernels of at most 1 block ran for 256 µs (100 %) of the time in which a "
+		      "GPU worked.");
+	run_grids(STEPS, 16, false);
+	expect_advice(GT_ADVICE_more_blocks, NULL);
+	run_grids(15, 1, false);
+	expect_advice(GT_ADVICE_more_blocks, NULL);
+	run_grids(STEPS, 1, true);
+	expect_advice(GT_ADVICE_more_blocks, NULL);
+}
+
+TEST("kernels of few blocks that take little of the GPU's time are none, nor are estimated times")
+{
+	start_breakdown();
+	for (unsigned i = 0; i < STEPS; i++) {
+		launch(KERNEL, 1, 64, 0x11, 0);
+		feed_work(GT_GPU_KERNEL, stream.now - 500, stream.now + 2000, stream.now + 3000);
+		wait_until(0x11, stream.now + 4000);
+	}
+	launch(KERNEL, 1024, 64, 0x11, 0);
+	feed_work(GT_GPU_KERNEL, stream.now - 500, stream.now + 1000, stream.now + 200000);
+	wait_until(0x11, stream.now + 201000);
+	finish_breakdown();
+	CHECK_INT(found->small_grids.count, STEPS);
+	CHECK_INT(found->small_grids.ns, STEPS * 1000);
+	expect_advice(GT_ADVICE_more_blocks, NULL);
+
+	start_breakdown();
+	for (unsigned i = 0; i < STEPS; i++) {
+		launch(KERNEL, 1, 64, 0x11, 0);
+		wait_until(0x11, stream.now + 4000);
+	}
+	finish_breakdown();
+	CHECK_INT(found->operations, STEPS);
+	CHECK_INT(found->small_grids.count, 0);
+}
+
 TEST("each advice has a name and a sentence, and times of two clocks are no evidence")
 {
 	gt_auto_strbuf evidence = GT_STRBUF_INIT;
