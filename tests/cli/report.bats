@@ -49,12 +49,27 @@ gpu_numbers() {
 	done
 }
 
+# The times in which no operation ran, longest first, from the log and from a report with all of them.
+gaps_from_log() {
+	jq -cS --slurp '
+		[.[] | select(.op == "kernel" or .op == "set" or (.op == "copy" and .kind != "H2H"))] | sort_by(.start) |
+		reduce .[] as $one ({gaps: [], covered: .[0].start};
+			(if $one.start > .covered then .gaps += [$one.start - .covered] else . end) |
+			.covered = ([.covered, $one["end"]] | max)) | .gaps | sort | reverse' log.json
+}
+
+gaps_of_report() {
+	jq -cS '.processes[0] | if .gpu.gaps == (.gaps | length) then .gaps | map(.duration) | sort | reverse
+		else "\(.gpu.gaps) gaps" end' <<<"$1"
+}
+
 @test "in virtual time the GPU's times are exact, and the clocks are kept apart" {
 	for argument in async sync; do
 		rm -f log.json
 		SOFTGPU_TIME=virtual record "$examples/streams" "$argument"
-		report run.gtap
+		report --top 100 run.gtap
 		[ "$(gpu_numbers)" = "$(from_log)" ] || fail "$argument: $(from_log)"
+		[ "$(gaps_of_report "$output")" = "$(gaps_from_log)" ] || fail "$argument: $(gaps_from_log)"
 		expect_json '.[0].processes[0].clock == "host and GPU apart"'
 		gputap report run.gtap
 		expect_output_line "^24 of 24 operations contradict the calls around them: the GPU's clock is not the host's"
@@ -86,6 +101,7 @@ kinds_from_log() {
 	for argument in async sync; do
 		SOFTGPU_TIME=virtual timed "$argument"
 		[ "$(gpu_numbers)" = "$(from_log)" ] || fail "$argument: $(gpu_numbers), not $(from_log)"
+		[ "$(gaps_of_report "$output")" = "$(gaps_from_log)" ] || fail "$argument: $(gaps_from_log)"
 		[ "$(jq -cS '.processes[0].resources | map(select(.operation != "all") |
 			{key: .operation, value: .busy}) | from_entries' report.json)" = "$(kinds_from_log)" ] ||
 			fail "$argument: $(kinds_from_log)"

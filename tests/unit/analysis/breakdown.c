@@ -35,6 +35,111 @@ TEST("a copy, a kernel and a wait, one after the other, are each on the path wit
 	CHECK_INT(found->longest.items[0].number, 2);
 }
 
+/* The times of an operation in stream 0x11, which begins 100 ns after the one before it. */
+static void follow(enum gt_gpu_operation operation, uint64_t *last, uint64_t ns)
+{
+	feed_work(operation, stream.now - 500, *last + 100, *last + 100 + ns);
+	*last += 100 + ns;
+}
+
+static void set_memory(void)
+{
+	struct built built = begin("cudaMemsetAsync");
+
+	pass(&built, "devPtr", DEVICE);
+	pass(&built, "value", 0);
+	pass(&built, "count", 4096);
+	pass(&built, "stream", 0x11);
+	returns(&built, 0);
+}
+
+static void launch_graph(void)
+{
+	struct built built = begin("cudaGraphLaunch");
+
+	pass(&built, "graphExec", 0x9000);
+	pass(&built, "stream", 0x11);
+	returns(&built, 0);
+}
+
+TEST("an operation of each kind is on the path with its time, and in the use of its kind")
+{
+	static const struct {
+		enum gt_gpu_operation operation;
+		enum gt_spending spending;
+		uint64_t ns;
+	} kinds[] = {
+		{GT_GPU_COPY_TO_DEVICE, GT_SPENT_H2D, 30000},
+		{GT_GPU_KERNEL, GT_SPENT_KERNEL, 31000},
+		{GT_GPU_COPY_TO_HOST, GT_SPENT_D2H, 32000},
+		{GT_GPU_COPY_ON_DEVICE, GT_SPENT_D2D, 33000},
+		{GT_GPU_SET, GT_SPENT_SET, 34000},
+		{GT_GPU_GRAPH, GT_SPENT_GRAPH, 35000},
+	};
+	uint64_t last;
+
+	start_breakdown();
+	last = stream.now + 1600;
+	copy_async(DEVICE, PINNED, 64, H2D, 0x11);
+	follow(GT_GPU_COPY_TO_DEVICE, &last, 30000);
+	launch(KERNEL, 64, 64, 0x11, 0);
+	follow(GT_GPU_KERNEL, &last, 31000);
+	copy_async(PINNED, DEVICE, 64, D2H, 0x11);
+	follow(GT_GPU_COPY_TO_HOST, &last, 32000);
+	copy_async(DEVICE, DEVICE + 4096, 64, 3, 0x11);
+	follow(GT_GPU_COPY_ON_DEVICE, &last, 33000);
+	set_memory();
+	follow(GT_GPU_SET, &last, 34000);
+	launch_graph();
+	follow(GT_GPU_GRAPH, &last, 35000);
+	wait_until(0x11, last + 700);
+	finish_breakdown();
+	CHECK_INT(found->operations, gt_countof(kinds));
+	CHECK_INT(found->contradicted, 0);
+	for (size_t i = 0; i < gt_countof(kinds); i++) {
+		uint64_t busy = 0;
+
+		expect_spent(kinds[i].spending, kinds[i].ns, 0);
+		gt_vec_each (use, &found->busy)
+			if (!use->all && use->operation == kinds[i].operation)
+				busy += use->ns;
+		CHECK_INT(busy, kinds[i].ns);
+	}
+	expect_spent(GT_SPENT_WAIT, 700, 700);
+	CHECK_INT(found->gpu_idle, 500);
+	CHECK_INT(found->idle_gaps, 5);
+	CHECK_INT(found->gpu_busy, 30000 + 31000 + 32000 + 33000 + 34000 + 35000);
+}
+
+TEST("waits are counted by function, with the part in which a GPU worked for them")
+{
+	const struct gt_wait_times *waits;
+	uint64_t zero;
+
+	start_breakdown();
+	zero = stream.now;
+	launch_kernel(0x11, zero + 2000, zero + 12000);
+	wait_until(0x11, zero + 15000); /* from 3 µs on: 9 µs for the kernel, 3 µs after it */
+	launch_kernel(0x11, zero + 18000, zero + 18500);
+	wait_until(0x11, zero + 21000); /* from 18 µs on */
+	stream.duration = 40000;
+	copy(HOST, DEVICE, 64, D2H); /* from 22 µs on */
+	feed_work(GT_GPU_COPY_TO_HOST, zero + 23000, zero + 30000, zero + 52000);
+	stream.duration = 1000;
+	launch_kernel(0x11, zero + 65000, zero + 66000);
+	finish_breakdown();
+	CHECK_INT(found->waits_by_function.count, 2);
+	waits = found->waits_by_function.items;
+	CHECK_STR(waits[0].function, "cudaMemcpy"); /* most time first */
+	CHECK_INT(waits[0].durations.count, 1);
+	CHECK_INT(waits[0].durations.sum, 40000);
+	CHECK_INT(waits[0].behind_ns, 30000);
+	CHECK_STR(waits[1].function, "cudaStreamSynchronize");
+	CHECK_INT(waits[1].durations.count, 2);
+	CHECK_INT(waits[1].durations.sum, 12000 + 3000);
+	CHECK_INT(waits[1].behind_ns, 9000 + 500);
+}
+
 TEST("of streams that overlap, the path has the operation that ended last, and what it waited for")
 {
 	uint64_t zero;
