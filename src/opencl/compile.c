@@ -24,13 +24,20 @@ static const struct {
 	{"clang", "llvm-spirv"},
 };
 
-/* The options of clBuildProgram that clang has, by how they begin (OpenCL 3.0, 5.8.6). */
+/*
+ * The options of clBuildProgram that clang has, by how they begin (OpenCL 3.0, 5.8.6). Not passed
+ * to it: -Werror, since its warnings are not those of the device's compiler, and -g, since
+ * llvm-spirv fails on debug information where it writes SPIR-V 1.0.
+ */
 static const struct {
 	const char *text;
 	bool is_whole, has_word; /* the next word belongs to it if nothing follows the text */
+	bool is_ignored;
 } known_options[] = {
-	{"-D", false, true}, {"-U", false, true},      {"-I", false, true}, {"-cl-", false, false},
-	{"-w", true, false}, {"-Werror", true, false}, {"-g", true, false}, {"-Wall", true, false},
+	{"-D", .has_word = true},   {"-U", .has_word = true},
+	{"-I", .has_word = true},   {"-cl-"},
+	{"-w", .is_whole = true},   {"-Werror", .is_whole = true, .is_ignored = true},
+	{"-g", .is_ignored = true}, {"-Wall", .is_whole = true},
 };
 
 /* ---- options ---- */
@@ -53,8 +60,11 @@ static size_t find_option(const char *word)
 	return 0;
 }
 
+/* Check them, and remove those that are ignored. */
 static int check_options(struct options *options, struct gt_diag *diag)
 {
+	size_t kept = 0;
+
 	for (size_t i = 0; i < options->count; i++) {
 		const char *word = options->words[i];
 		size_t known = find_option(word);
@@ -63,9 +73,13 @@ static int check_options(struct options *options, struct gt_diag *diag)
 			return gt_diag(diag, -EINVAL, "device", NULL,
 				       "the build option %s is not known", word);
 		options->has_version |= !strncmp(word, "-cl-std=", strlen("-cl-std="));
-		if (known_options[known - 1].has_word && !word[strlen("-D")])
-			i++;
+		if (!known_options[known - 1].is_ignored)
+			options->words[kept++] = word;
+		if (known_options[known - 1].has_word && !word[strlen("-D")] &&
+		    i + 1 < options->count)
+			options->words[kept++] = options->words[++i];
 	}
+	options->count = kept;
 	return 0;
 }
 
@@ -160,6 +174,8 @@ static int run_compiler(const struct step *step, const struct gt_cl_files *files
 	struct command command = {0};
 
 	begin_command(&command, step->tool, "-S");
+	/* Without the first one, clang takes a table for the header, which lacks functions. */
+	add_word(&command, "-cl-no-stdinc");
 	add_word(&command, "-Xclang");
 	add_word(&command, "-finclude-default-header");
 	/* C has no definition of an inline function that is not inlined; OpenCL's compilers do. */

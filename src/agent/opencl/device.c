@@ -56,6 +56,27 @@ static char *ask_device(cl_device_id device, cl_device_info which, size_t *ret_s
 	return answer;
 }
 
+/*
+ * PoCL's library lacks these as functions of SPIR ("Cannot find symbol _Z8half_expf in kernel
+ * library"). It has them by the names that its own compiler gives them. The default header, which
+ * comes after the options, declares those then.
+ */
+static void put_renamed_functions(struct option_text *text)
+{
+	static const char *const names[] = {
+		"half_cos",       "half_divide",     "half_exp",   "half_exp2", "half_exp10",
+		"half_log",       "half_log2",       "half_log10", "half_powr", "half_recip",
+		"half_rsqrt",     "half_sin",        "half_sqrt",  "half_tan",  "mem_fence",
+		"read_mem_fence", "write_mem_fence",
+	};
+	char option[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		put_text(text, option,
+			 (size_t)snprintf(option, sizeof(option), "-D%s=_cl_%s ", names[i],
+					  names[i]));
+}
+
 static void put_version(struct option_text *text, cl_device_id device)
 {
 	size_t size = 0;
@@ -64,6 +85,8 @@ static void put_version(struct option_text *text, cl_device_id device)
 	char option[64] = "";
 	int length = 0;
 
+	if (version && strstr(version, "PoCL"))
+		put_renamed_functions(text);
 	if (version && sscanf(version, "OpenCL %2u.%1u", &major, &minor) == 2)
 		length =
 			snprintf(option, sizeof(option),
