@@ -111,6 +111,11 @@ expect_counts() {
 	expect_counts defined 64,64,4,4
 }
 
+@test "functions of the device's library, and options for its compiler alone, do not matter" {
+	expect_counts library 64,64,4,4
+	jq -e '.kernels == 2 and .modules_failed == 0' <<<"$coverage"
+}
+
 @test "what OpenCL says of programs and kernels is what it says without gputap" {
 	expect_counts information 64,64,4,4
 	expect_counts references 64,64,4,4
@@ -200,6 +205,11 @@ expect_original() {
 	fake llvm-spirv "[ \"\$1\" = -r ] || exec '$tool' \"\$@\"; echo this is no bitcode"
 	expect_original '^gputap: 1 module loaded as it is: the OpenCL library rejected the patched program \(CL_[A-Z_]+\)$' "$kernels" plain
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 1 site: 0 patched, 1 rejected$'
+}
+
+@test "a program that needs too much local memory once patched is built as it was" {
+	object 'gpu/entry/*' '*value = 1'
+	expect_original '^gputap: 1 module loaded as it is: the OpenCL library rejected the patched program \(CL_OUT_OF_RESOURCES\)$' "$kernels" local
 }
 
 @test "a program that is patched too late is built as it is" {

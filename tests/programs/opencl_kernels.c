@@ -232,6 +232,84 @@ static bool run_rounding(void)
 	return true;
 }
 
+/* ---- the device's library, and its local memory ---- */
+
+/* Functions that compilers treat specially, or that one form of a library lacks. */
+static const char library_text[] =
+	"__kernel void other(__global int *numbers, __local int *more) {\n"
+	"	__local int all[64];\n"
+	"	all[get_local_id(0)] = more[get_local_id(0)] = numbers[0];\n"
+	"	mem_fence(CLK_LOCAL_MEM_FENCE);\n"
+	"	numbers[get_global_id(0)] = all[0] + more[0];\n"
+	"}\n"
+	"__kernel void number(__global int *numbers, int first) {\n"
+	"	__local int part[16];\n"
+	"	int i = get_global_id(0), local_i = get_local_id(0);\n"
+	"	numbers[i] = i * (int)(half_sqrt(4.0f) + 0.5f);\n"
+	"	barrier(CLK_GLOBAL_MEM_FENCE);\n"
+	"	event_t event = async_work_group_copy(part, numbers + i - local_i, 16, 0);\n"
+	"	wait_group_events(1, &event);\n"
+	"	vstore_half((float)part[local_i], 2 * i, (__global half *)numbers);\n"
+	"	numbers[i] = first + (int)vload_half(2 * i, (__global half *)numbers);\n"
+	"}\n";
+
+static cl_ulong local_memory(cl_kernel kernel)
+{
+	cl_ulong size = 0;
+
+	clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(size), &size,
+				 NULL);
+	return size;
+}
+
+/* Of its variables and its argument, not of those of another kernel. */
+static bool has_local_memory(cl_program program)
+{
+	cl_kernel number = clCreateKernel(program, "number", NULL);
+	cl_kernel other = clCreateKernel(program, "other", NULL);
+
+	return local_memory(number) == 64 && local_memory(other) == 256 &&
+	       !clSetKernelArg(other, 1, 128, NULL) && local_memory(other) == 384 &&
+	       !clReleaseKernel(number) && !clReleaseKernel(other);
+}
+
+static bool run_library(void)
+{
+	cl_program program = create(library_text);
+
+	return !clBuildProgram(program, 1, &device, "-g -cl-denorms-are-zero -Werror", NULL,
+			       NULL) &&
+	       launch_by_name(program, "number", 5, 2) && has_local_memory(program) &&
+	       !clReleaseProgram(program);
+}
+
+/* The device has not the local memory of both kernels. */
+static bool run_local(void)
+{
+	static const char text[] = "__kernel void other(__global int *numbers, int first) {\n"
+				   "	__local int part[PART];\n"
+				   "	part[get_local_id(0)] = first;\n"
+				   "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+				   "	numbers[get_global_id(0)] = part[15 - get_local_id(0)] + "
+				   "get_global_id(0);\n"
+				   "}\n"
+				   "__kernel void number(__global int *numbers, int first) {\n"
+				   "	__local int part[PART];\n"
+				   "	part[get_local_id(0)] = first;\n"
+				   "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+				   "	numbers[get_global_id(0)] = part[15 - get_local_id(0)] + "
+				   "get_global_id(0);\n"
+				   "}\n";
+	cl_program program = create(text);
+	cl_ulong size = 0;
+	char options[64];
+
+	clGetDeviceInfo(device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(size), &size, NULL);
+	snprintf(options, sizeof(options), "-DPART=%lu", (unsigned long)(size / 16 * 3));
+	return !clBuildProgram(program, 1, &device, options, NULL, NULL) &&
+	       launch_by_name(program, "number", 5, 1) && !clReleaseProgram(program);
+}
+
 /* ---- what OpenCL says ---- */
 
 static bool is_described(cl_kernel kernel, cl_program program, cl_uint references)
@@ -325,6 +403,8 @@ int main(int count, char **arguments)
 		{"threads", run_threads},
 		{"many", run_many},
 		{"rounding", run_rounding},
+		{"library", run_library},
+		{"local", run_local},
 		{"information", run_information},
 		{"references", run_references},
 		{"orphaned", run_orphaned},

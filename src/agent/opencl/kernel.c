@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The functions of kernels: those that have a patched form are that, and answer as the original. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/opencl/layer.h"
 #include "agent/opencl/pairs.h"
@@ -9,6 +10,7 @@
 struct gt_cl_origin {
 	cl_kernel original;
 	bool needs_system_memory;
+	cl_ulong own_local; /* the local memory of the patched kernel without arguments */
 };
 
 static struct gt_cl_pairs origins = GT_CL_PAIRS_INIT; /* patched kernel: its origin */
@@ -74,6 +76,7 @@ static cl_kernel replace_kernel(cl_program program, const char *name, cl_kernel 
 	if (!kernel)
 		return original;
 	origin.needs_system_memory = replacement->needs_system_memory;
+	origin.own_local = gt_cl_local_memory(kernel, replacement->device);
 	if ((!origin.needs_system_memory || use_system_memory(kernel)) &&
 	    put_origin(kernel, &origin))
 		return kernel;
@@ -160,6 +163,47 @@ cl_int CL_API_CALL gt_cl_get_kernel_info(cl_kernel kernel, cl_kernel_info which,
 
 	return gt_cl_target->clGetKernelInfo(origin ? origin->original : kernel, which, size, value,
 					     ret_size);
+}
+
+cl_ulong gt_cl_local_memory(cl_kernel kernel, cl_device_id device)
+{
+	cl_ulong size = 0;
+
+	gt_cl_target->clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE,
+					       sizeof(size), &size, NULL);
+	return size;
+}
+
+/*
+ * The variables of the original, whose patched form may have others (PoCL gives each kernel those
+ * of all kernels), and the arguments, which are those of the patched form.
+ */
+static cl_ulong original_local_memory(const struct gt_cl_origin *origin, cl_kernel kernel,
+				      cl_device_id device)
+{
+	cl_ulong size = gt_cl_local_memory(kernel, device);
+	cl_ulong arguments = size > origin->own_local ? size - origin->own_local : 0;
+
+	return gt_cl_local_memory(origin->original, device) + arguments;
+}
+
+cl_int CL_API_CALL gt_cl_get_group_info(cl_kernel kernel, cl_device_id device,
+					cl_kernel_work_group_info which, size_t size, void *value,
+					size_t *ret_size)
+{
+	const struct gt_cl_origin *origin = find_origin(kernel);
+	bool is_limit = which == CL_KERNEL_WORK_GROUP_SIZE ||
+			which == CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE;
+	cl_kernel asked = origin && !is_limit ? origin->original : kernel;
+	cl_int error =
+		gt_cl_target->clGetKernelWorkGroupInfo(asked, device, which, size, value, ret_size);
+
+	if (!error && value && origin && which == CL_KERNEL_LOCAL_MEM_SIZE) {
+		cl_ulong local = original_local_memory(origin, kernel, device);
+
+		memcpy(value, &local, sizeof(local));
+	}
+	return error;
 }
 
 cl_int CL_API_CALL gt_cl_get_argument_info(cl_kernel kernel, cl_uint index,

@@ -61,6 +61,7 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
 		.clSetKernelExecInfo = gt_cl_set_exec_info,
 		.clGetKernelInfo = gt_cl_get_kernel_info,
 		.clGetKernelArgInfo = gt_cl_get_argument_info,
+		.clGetKernelWorkGroupInfo = gt_cl_get_group_info,
 	};
 	static const struct _cl_icd_dispatch inactive;
 	const cl_uint own_count = sizeof(active) / sizeof(void *);

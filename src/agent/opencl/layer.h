@@ -26,6 +26,7 @@ struct gt_cl_units;
 /* The patched form of a program. */
 struct gt_cl_replacement {
 	cl_program program;
+	cl_device_id device;      /* one of its devices */
 	bool needs_system_memory; /* its kernels are to be allowed to access it */
 	size_t size;              /* of the names */
 	char names[];             /* of the kernels that it is to be used for, each with a NUL */
@@ -83,4 +84,9 @@ cl_int CL_API_CALL gt_cl_get_kernel_info(cl_kernel kernel, cl_kernel_info which,
 cl_int CL_API_CALL gt_cl_get_argument_info(cl_kernel kernel, cl_uint index,
 					   cl_kernel_arg_info which, size_t size, void *value,
 					   size_t *ret_size);
+cl_int CL_API_CALL gt_cl_get_group_info(cl_kernel kernel, cl_device_id device,
+					cl_kernel_work_group_info which, size_t size, void *value,
+					size_t *ret_size);
+/* The local memory of a kernel, with that of its arguments; 0: unknown. */
+cl_ulong gt_cl_local_memory(cl_kernel kernel, cl_device_id device);
 void gt_cl_kernels_forked(void);

@@ -180,6 +180,38 @@ static cl_int build(const struct gt_cl_request *request, const struct devices *d
 	return error;
 }
 
+/* Whether a device has too little local memory for a kernel as it is patched. */
+static bool lacks_local_memory(cl_program program, const char *kernel_name,
+			       const struct devices *devices)
+{
+	cl_int error;
+	cl_kernel kernel = gt_cl_target->clCreateKernel(program, kernel_name, &error);
+	bool lacks = false;
+
+	for (cl_uint i = 0; kernel && i < devices->count; i++) {
+		cl_ulong has = 0;
+
+		gt_cl_target->clGetDeviceInfo(devices->ids[i], CL_DEVICE_LOCAL_MEM_SIZE,
+					      sizeof(has), &has, NULL);
+		lacks |= gt_cl_local_memory(kernel, devices->ids[i]) > has;
+	}
+	if (kernel)
+		gt_cl_target->clReleaseKernel(kernel);
+	return lacks;
+}
+
+/* 0, or the error that launches of a kernel would have. */
+static cl_int check_kernels(const struct gt_cl_replacement *replacement,
+			    const struct devices *devices)
+{
+	const char *name = replacement->names, *end = name + replacement->size;
+
+	for (; name < end; name += strlen(name) + 1)
+		if (lacks_local_memory(replacement->program, name, devices))
+			return CL_OUT_OF_RESOURCES;
+	return CL_SUCCESS;
+}
+
 /* Build what the collector has patched. 0 or gt_agent_error. */
 static int load(const struct gt_cl_request *request, const struct devices *devices,
 		const struct gt_agent_exchange *exchange,
@@ -194,10 +226,13 @@ static int load(const struct gt_cl_request *request, const struct devices *devic
 	replacement = malloc(sizeof(*replacement) + names->size);
 	if (!replacement)
 		return GT_AGENT_NO_MEMORY;
+	replacement->device = devices->ids[0];
 	replacement->needs_system_memory = !devices->are_cpus;
 	replacement->size = names->size;
 	memcpy(replacement->names, names->data, names->size);
 	error = build(request, devices, exchange, &replacement->program);
+	if (!error && (error = check_kernels(replacement, devices)))
+		gt_cl_target->clReleaseProgram(replacement->program);
 	if (error) {
 		free(replacement);
 		return GT_AGENT_OPENCL + error;
