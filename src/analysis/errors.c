@@ -98,6 +98,26 @@ static struct gt_error *new_error(const struct gt_names *names,
 	return NULL;
 }
 
+/*
+ * What the CUDA runtime does when a process ends, after main: the driver has shut down before, has
+ * released all of it, and says so. No program can avoid that.
+ */
+static bool is_teardown(const struct gt_operation *operation)
+{
+	static const char *const functions[] = {"cuLibraryUnload", "cuModuleUnload",
+						"cuDevicePrimaryCtxRelease",
+						"cuDevicePrimaryCtxRelease_v2"};
+	enum { DEINITIALIZED = 4 };
+	const struct gt_api_function *function = operation->call.function;
+
+	if (!function || (uint32_t)operation->event->result != DEINITIALIZED)
+		return false;
+	for (size_t i = 0; i < gt_countof(functions); i++)
+		if (!strcmp(function->name, functions[i]))
+			return true;
+	return false;
+}
+
 static int take_operation(void *opaque, const struct gt_names *names,
 			  const struct gt_operation *operation)
 {
@@ -105,7 +125,7 @@ static int take_operation(void *opaque, const struct gt_names *names,
 	struct gt_error *error;
 	struct error_key key;
 
-	if (!operation->failed)
+	if (!operation->failed || is_teardown(operation))
 		return 0;
 	key = (struct error_key){
 		.group = gt_group_of(errors->by, names, operation->event,

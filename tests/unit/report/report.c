@@ -462,6 +462,24 @@ TEST("errors: failed calls, then findings with their places and an advice")
 		     "Complete: 0 calls, none lost.\n");
 }
 
+TEST("errors: what the runtime releases after the driver has shut down is no failure")
+{
+	static const char *const functions[] = {"cuLibraryUnload", "cuModuleUnload",
+						"cuDevicePrimaryCtxRelease_v2",
+						"cuDevicePrimaryCtxRelease"};
+
+	start(&gt_report_errors, GT_BY_PROCESS);
+	for (size_t i = 0; i < 4; i++)
+		call_with(functions[i], i == 0 ? "library" : i == 1 ? "hmod" : "dev", 0, 4);
+	expect(true, "No call failed.\nComplete: 0 calls, none lost.\n");
+	call_with("cuLibraryUnload", "library", 0, 400);
+	call_with("cuMemFree_v2", "dptr", 0x1000, 4);
+	expect(true, "COUNT  FUNCTION         ERROR                        PID  PROCESS\n"
+		     "    1  cuLibraryUnload  CUDA_ERROR_INVALID_HANDLE    100  train\n"
+		     "    1  cuMemFree_v2     CUDA_ERROR_DEINITIALIZED     100  train\n"
+		     "Complete: 0 calls, none lost.\n");
+}
+
 TEST("errors: a call without a stream is of none, and not of the default stream")
 {
 	gt_auto_strbuf json = GT_STRBUF_INIT;
