@@ -158,6 +158,11 @@ static void print_sums(const struct gt_cli_injection *self)
 		     coverage.kernels, plural(coverage.kernels), coverage.compiled, coverage.found,
 		     plural(coverage.found), coverage.patched, coverage.rejected);
 	print_reasons(self);
+	if (coverage.modules_sass)
+		gt_cli_error(
+			"SASS only has no PTX to insert programs into: build with -lineinfo, and "
+			"let programs that compile kernels start with an empty cache "
+			"(CUPY_CACHE_DIR, TRITON_CACHE_DIR); the libraries of CUDA have none");
 	if (coverage.by_work_item)
 		gt_cli_error(
 			"at %" PRIu64 " site%s in OpenCL kernels, programs that run once per warp "
