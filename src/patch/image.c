@@ -109,8 +109,21 @@ static int check_kernels(const struct gt_patch_image *image, const struct gt_cub
 	return 0;
 }
 
-static int parse_texts(const struct gt_patch_source *source, struct gt_patch_image *image,
-		       struct gt_diag *diag)
+/*
+ * Programs are translated for sm_60 and later ones. The driver compiles an older module for the
+ * device all the same, so that where the device is a later one the module can be, too. Before sm_20
+ * targets had options that later ones have not.
+ */
+static void raise_target(struct gt_ptx_module *module, uint32_t device)
+{
+	enum { FERMI = 20, PASCAL = 60, PASCAL_VERSION = 50 };
+
+	if (module->sm >= FERMI && module->sm < PASCAL && device >= PASCAL)
+		gt_ptx_raise_target(module, PASCAL, PASCAL_VERSION);
+}
+
+static int parse_texts(const struct gt_patch_source *source, uint32_t device,
+		       struct gt_patch_image *image, struct gt_diag *diag)
 {
 	for (size_t i = 0; i < source->text_count; i++) {
 		const struct gt_cubin_text *text = &source->texts[i];
@@ -119,6 +132,7 @@ static int parse_texts(const struct gt_patch_source *source, struct gt_patch_ima
 
 		if (error)
 			return error;
+		raise_target(part.module, device);
 		if (gt_vec_push(&image->parts, part)) {
 			gt_ptx_free(part.module);
 			return fail_memory(diag);
@@ -401,12 +415,12 @@ int gt_patch_select(const void *data, size_t size, uint32_t device,
 
 /* ---- patching --------------------------------------------------------------------------- */
 
-static int patch_source(const struct gt_patch_source *source,
+static int patch_source(const struct gt_patch_source *source, uint32_t device,
 			const struct gt_patch_options *options, struct gt_patch_image *image,
 			struct gt_diag *diag)
 {
 	struct gt_patch_options changed = *options;
-	int error = parse_texts(source, image, diag);
+	int error = parse_texts(source, device, image, diag);
 
 	changed.whole = source->whole;
 	if (!error && source->cubin)
@@ -431,7 +445,7 @@ int gt_patch_selected(const struct gt_patch_selection *selection, uint32_t devic
 
 	*ret_image = (struct gt_patch_image){0};
 	if (selection->matches)
-		error = patch_source(source, options, ret_image, diag);
+		error = patch_source(source, device, options, ret_image, diag);
 	if (!error && selection->keep && ret_image->result.scope == GT_PATCH_NONE)
 		error = keep_texts(source, ret_image, diag);
 	return report_sass(error, device, diag);

@@ -5,7 +5,7 @@
  * The patcher works on the syntax tree of src/ptx. A program's body (translate.h, the form
  * "splice") is printed in a scope of its own at each of its sites. The kernel's statements,
  * parameters, control flow and barriers stay as they are. The printed module keeps its version,
- * target and directives.
+ * target and directives; image.c raises the target of an old one before.
  *
  *	entry, block_begin   after the `{` of a kernel
  *	line                 before the first instruction of a source line (lines.h)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Module scope; creation and freeing of a module. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +120,21 @@ static int parse_target(struct ptx_parser *parser)
 		error = parse_further_target(parser);
 	ptx_end_position(parser, &module->target_position);
 	return error;
+}
+
+void gt_ptx_raise_target(struct gt_ptx_module *module, uint32_t sm, uint32_t version)
+{
+	const char **targets = (const char **)module->targets;
+
+	snprintf(module->raised_target, sizeof(module->raised_target), "sm_%" PRIu32, sm % 1000);
+	for (uint32_t i = 0; i < module->target_count; i++)
+		if (!strncmp(targets[i], "sm_", 3))
+			targets[i] = module->raised_target;
+	module->sm = sm;
+	if (module->version_major * 10 + module->version_minor < version) {
+		module->version_major = version / 10;
+		module->version_minor = version % 10;
+	}
 }
 
 static int parse_address_size(struct ptx_parser *parser)

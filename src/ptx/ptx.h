@@ -492,6 +492,7 @@ struct gt_ptx_module {
 	const char *const
 		*targets; /* all words of .target: "sm_75", "debug", "texmode_independent" */
 	uint32_t target_count;
+	char raised_target[8]; /* the first of them after gt_ptx_raise_target */
 	struct gt_ptx_position target_position;
 	uint32_t address_size; /* 32 or 64; 0: not given */
 	struct gt_ptx_item *items;
@@ -510,6 +511,13 @@ struct gt_ptx_module {
 int gt_ptx_parse(const char *text, size_t length, struct gt_ptx_module **ret_module,
 		 struct gt_diag *diag);
 void gt_ptx_free(struct gt_ptx_module *module);
+
+/*
+ * Makes the module one for sm_<sm>, at most 999, and for PTX `version` (50 for 5.0) if it has an
+ * older one: PTX for an architecture is PTX for every later one, too (PTX ISA, .target). It must be
+ * for an older architecture, and for none in particular ('a', 'f').
+ */
+void gt_ptx_raise_target(struct gt_ptx_module *module, uint32_t sm, uint32_t version);
 GT_DEFINE_AUTO(ptx, struct gt_ptx_module, gt_ptx_free)
 
 /*

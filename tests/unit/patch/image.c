@@ -7,6 +7,7 @@
 #include "fixture.h"
 #include "patch/image.h"
 #include "patch_probes.h"
+#include "ptxas.h"
 #include "toolkit.h"
 
 #define KERNEL(sm, name)                                                                           \
@@ -105,6 +106,59 @@ TEST("PTX text is patched, too")
 	patch_data(&patched, "gpu/exit/k", text, sizeof(text), 90);
 	CHECK(!patched.error && patched.image.result.patched == 1);
 	CHECK(patched.image.fatbin.length);
+}
+
+/* One kernel of an old architecture, patched for a device. */
+static void patch_old(struct patched_image *patched, const char *version, const char *target,
+		      uint32_t device)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&text,
+			 ".version %s\n.target %s\n.address_size 64\n"
+			 ".visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %%r<2>;\n"
+			 "\t.reg .b64 %%rd<2>;\n\tld.param.u64 %%rd1, [p];\n"
+			 "\tatom.add.u32 %%r1, [%%rd1], 1;\n\tret;\n}\n",
+			 version, target);
+	patch_data(patched, "gpu/atomic/k", text.data, text.length + 1, device);
+}
+
+TEST("a module of an architecture before sm_60 is patched as one of sm_60 on a device that has it")
+{
+	static const struct {
+		const char *version, *target, *expected;
+	} rows[] = {
+		{"4.0", "sm_50", ".version 5.0\n.target sm_60\n"},
+		{"4.3", "sm_52, texmode_independent",
+		 ".version 5.0\n.target sm_60, texmode_independent\n"},
+		{"6.5", "sm_53", ".version 6.5\n.target sm_60\n"},
+		{"3.1", "sm_20", ".version 5.0\n.target sm_60\n"},
+		{"5.0", "sm_61", ".version 5.0\n.target sm_61\n"},
+	};
+
+	for (size_t i = 0; i < gt_countof(rows); i++) {
+		auto_patched_image patched = {0};
+		const struct gt_strbuf *text = &patched.image.result.text;
+
+		patch_old(&patched, rows[i].version, rows[i].target, 90);
+		CHECK_INT(patched.error, 0);
+		CHECK_INT(patched.image.result.patched, 1);
+		CHECK(!strncmp(gt_strbuf_string(text), rows[i].expected, strlen(rows[i].expected)));
+		if (have_tool("ptxas"))
+			check_text_with_ptxas(gt_strbuf_string(text));
+	}
+}
+
+TEST("a module of an architecture before sm_60 stays as it is on such a device")
+{
+	auto_patched_image patched = {0};
+
+	patch_old(&patched, "8.0", "sm_50", 52);
+	CHECK_INT(patched.error, 0);
+	CHECK_INT(patched.image.result.patched, 0);
+	CHECK_INT(patched.image.result.rejected, 1);
+	CHECK(strstr(patched.image.result.rejections.items[0].reason, "invalid GPU sm_50"));
+	CHECK(!patched.image.fatbin.length);
 }
 
 TEST("an image that no program matches is not parsed and stays as it is")
