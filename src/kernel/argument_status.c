@@ -126,7 +126,8 @@ void gt_put_system_info(const struct gt_argument *argument)
 	if (!gt_argument_bytes(argument, 112, &bytes))
 		return;
 	gt_strbuf_printf(text, "{uptime=%lld, loads=[%llu, %llu, %llu]",
-			 (long long)gt_read_u64(bytes, 0), (unsigned long long)gt_read_u64(bytes, 8),
+			 (long long)gt_read_u64(bytes, 0),
+			 (unsigned long long)gt_read_u64(bytes, 8),
 			 (unsigned long long)gt_read_u64(bytes, 16),
 			 (unsigned long long)gt_read_u64(bytes, 24));
 	put_words(text, bytes + 32, memory, gt_countof(memory));
