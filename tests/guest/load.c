@@ -13,6 +13,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "probe/api/count_program.h"
+#include "probe/api/multi_link.h"
+
 #define LOG_SIZE (1 << 20)
 #define LOG_SHOWN 1500
 #define RING_SIZE 65536
@@ -38,6 +41,8 @@ static const char *reason_to_skip(struct bpf_program *program, int error, const 
 {
 	enum bpf_prog_type type = bpf_program__type(program);
 
+	if (error == -EOPNOTSUPP)
+		return "the kernel lacks what it calls";
 	if (error == -ESRCH || error == -ENOENT)
 		return "the kernel lacks the point where it is attached";
 	if (type == BPF_PROG_TYPE_TRACING && (error == -EPERM || error == -ENOTSUPP) && !*log)
@@ -79,13 +84,26 @@ static struct bpf_object *open_object(const char *path)
 	return object;
 }
 
+/* As calls.c prepares it; -Exxx: this kernel has not what it calls. */
+static int prepare_program(struct bpf_program *program)
+{
+	int error;
+
+	if (strcmp(bpf_program__name(program), "count_session") != 0)
+		return 0;
+	error = gt_count_program_prepare(program);
+	if (!error)
+		gt_multi_link_prepare(program, GT_MULTI_SESSION);
+	return error;
+}
+
 /* Load only the program with this index; false: there is none. */
 static bool load_program(const char *path, int index, char *log)
 {
 	struct bpf_object *object = open_object(path);
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct bpf_program *program, *chosen = NULL;
-	int i = 0;
+	int i = 0, error;
 
 	bpf_object__for_each_program (program, object) {
 		bpf_program__set_autoload(program, i == index);
@@ -94,8 +112,9 @@ static bool load_program(const char *path, int index, char *log)
 	}
 	if (chosen) {
 		*log = '\0';
+		error = prepare_program(chosen);
 		bpf_program__set_log_buf(chosen, log, LOG_SIZE);
-		print_result(name, chosen, bpf_object__load(object), log);
+		print_result(name, chosen, error ? error : bpf_object__load(object), log);
 	}
 	bpf_object__close(object);
 	return chosen != NULL;
