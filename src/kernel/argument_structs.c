@@ -25,7 +25,7 @@ bool gt_argument_bytes(const struct gt_argument *argument, size_t minimum, const
 
 void gt_put_vectors(const struct gt_argument *argument)
 {
-	struct gt_argument_copy array, data;
+	struct gt_argument_copy array;
 	/* Of readv(2), only so many bytes are the call's. */
 	bool reads = gt_argument_find(argument->event, argument->index, true, 0, 0, &array);
 	__u64 rest = reads ? (__u64)argument->event->result : ~0ULL;
@@ -34,10 +34,18 @@ void gt_put_vectors(const struct gt_argument *argument)
 		gt_put_pointer(argument);
 		return;
 	}
+	gt_put_buffers(argument, &array, reads, rest);
+}
+
+void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument_copy *array,
+		    bool reads, __u64 rest)
+{
+	struct gt_argument_copy data;
+
 	gt_strbuf_putc(argument->text, '[');
-	for (unsigned i = 0; (i + 1) * 16 <= array.size; i++) {
-		__u64 address = gt_read_u64(array.bytes, i * 16);
-		__u64 size = gt_read_u64(array.bytes, i * 16 + 8);
+	for (unsigned i = 0; (i + 1) * 16 <= array->size; i++) {
+		__u64 address = gt_read_u64(array->bytes, i * 16);
+		__u64 size = gt_read_u64(array->bytes, i * 16 + 8);
 		__u64 used = size < rest ? size : rest;
 
 		gt_strbuf_puts(argument->text, i ? ", {iov_base=" : "{iov_base=");
@@ -49,7 +57,7 @@ void gt_put_vectors(const struct gt_argument *argument)
 		gt_strbuf_printf(argument->text, ", iov_len=%llu}", (unsigned long long)size);
 		rest -= used;
 	}
-	gt_strbuf_puts(argument->text, array.total * 16 > array.size ? ", ...]" : "]");
+	gt_strbuf_puts(argument->text, array->total * 16 > array->size ? ", ...]" : "]");
 }
 
 static void put_timespec(struct gt_strbuf *text, const char *bytes)
@@ -391,21 +399,25 @@ static void put_ip_address(struct gt_strbuf *text, const char *bytes, size_t siz
 	}
 }
 
+void gt_put_address(struct gt_strbuf *text, const struct gt_argument_copy *copy)
+{
+	gt_strbuf_puts(text, "{sa_family=");
+	gt_names_put_value(text, GT_NAMES_address_families, gt_read_u16(copy->bytes, 0));
+	if (gt_read_u16(copy->bytes, 0) == AF_UNIX)
+		put_unix_address(text, copy->bytes, copy->size);
+	else
+		put_ip_address(text, copy->bytes, copy->size);
+	gt_strbuf_putc(text, '}');
+}
+
 void gt_put_socket_address(const struct gt_argument *argument)
 {
 	struct gt_argument_copy copy;
 
-	if (!gt_argument_copy(argument, 2, &copy)) {
-		gt_put_pointer(argument);
-		return;
-	}
-	gt_strbuf_puts(argument->text, "{sa_family=");
-	gt_names_put_value(argument->text, GT_NAMES_address_families, gt_read_u16(copy.bytes, 0));
-	if (gt_read_u16(copy.bytes, 0) == AF_UNIX)
-		put_unix_address(argument->text, copy.bytes, copy.size);
+	if (gt_argument_copy(argument, 2, &copy))
+		gt_put_address(argument->text, &copy);
 	else
-		put_ip_address(argument->text, copy.bytes, copy.size);
-	gt_strbuf_putc(argument->text, '}');
+		gt_put_pointer(argument);
 }
 
 void gt_put_cpu_set(const struct gt_argument *argument)

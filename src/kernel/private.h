@@ -102,6 +102,14 @@ __u64 gt_argument_value(const struct gt_event_syscall *event, unsigned index);
 
 /* Add bytes in quotes as strace does; `rest`: more follow that were not copied. */
 void gt_put_quoted(struct gt_strbuf *text, const char *bytes, size_t size, bool rest);
+/* An address of a socket, of at least 2 bytes. */
+void gt_put_address(struct gt_strbuf *text, const struct gt_argument_copy *copy);
+/*
+ * The buffers of an array of struct iovec: elements 1 to … of the argument, copied at the return
+ * (`at_return`) or the entry. Of their bytes, `rest` are the call's.
+ */
+void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument_copy *array,
+		    bool at_return, __u64 rest);
 void gt_put_pointer_value(struct gt_strbuf *text, __u64 value);
 /* "SIGCHLD" */
 void gt_put_signal_name(struct gt_strbuf *text, __u64 number);

@@ -11,13 +11,19 @@
 #include <linux/types.h>
 #endif
 
-#define GT_SYSCALL_NUMBERS 512     /* numbers from here on have no plan */
-#define GT_SYSCALL_MAX_COPIES 6    /* of one call */
-#define GT_SYSCALL_MAX_COPY 256    /* bytes of one copy */
-#define GT_SYSCALL_MAX_DATA 1024   /* after this many bytes, nothing more is copied */
-#define GT_SYSCALL_SHOWN_BYTES 32  /* of strings that are no paths, and of buffers: as strace */
-#define GT_SYSCALL_MAX_STRINGS 16  /* of an array of strings */
-#define GT_SYSCALL_MAX_VECTORS 4   /* buffers of an array that are copied */
+#define GT_SYSCALL_NUMBERS 512    /* numbers from here on have no plan */
+#define GT_SYSCALL_MAX_COPIES 6   /* of one call */
+#define GT_SYSCALL_MAX_COPY 256   /* bytes of one copy */
+#define GT_SYSCALL_MAX_DATA 1024  /* after this many bytes, nothing more is copied */
+#define GT_SYSCALL_SHOWN_BYTES 32 /* of strings that are no paths, and of buffers: as strace */
+#define GT_SYSCALL_MAX_STRINGS 16 /* of an array of strings */
+#define GT_SYSCALL_MAX_VECTORS 4  /* buffers of an array that are copied */
+/* Elements of a message (struct msghdr), besides the first buffers. */
+#define GT_SYSCALL_MESSAGE_VECTORS 17
+#define GT_SYSCALL_MESSAGE_ADDRESS 18
+#define GT_SYSCALL_MESSAGE_CONTROL 19
+#define GT_SYSCALL_MAX_ADDRESS 112 /* bytes of a socket's address */
+#define GT_SYSCALL_MAX_CONTROL 64  /* bytes of control messages */
 #define GT_SYSCALL_NO_ARGUMENT 255 /* select, length */
 #define GT_SYSCALL_FILE 15         /* chunk.argument: the file of a descriptor */
 
@@ -31,6 +37,8 @@ enum gt_syscall_copy_method {
 	GT_SYSCALL_COPY_STRINGS, /* an array of pointers to strings that ends with NULL */
 	GT_SYSCALL_COPY_COUNT,   /* nothing but the number of elements of such an array */
 	GT_SYSCALL_COPY_COMMAND, /* the argument of an ioctl, by the size in its command */
+	GT_SYSCALL_COPY_MESSAGE, /* a struct msghdr, and what it refers to; with `limit`, that at
+				    the return only */
 };
 
 struct gt_syscall_copy {
@@ -57,7 +65,9 @@ struct gt_syscall_plan {
 struct gt_syscall_chunk {
 	__u8 argument; /* or GT_SYSCALL_FILE: struct gt_syscall_file */
 	__u8 at_return;
-	__u8 element; /* 0: the argument itself; n: what its element n - 1 refers to */
+	/* 0: the argument itself; n: what its element n - 1 refers to; of a message, the elements
+	 * above, too */
+	__u8 element;
 	__u8 reserved;
 	__u16 size;  /* bytes that were copied; of a string, without its NUL */
 	__u16 total; /* elements of an array; of a string, 1 if it is longer than its copy */

@@ -412,6 +412,49 @@ static void use_sockets(void)
 	shutdown(pair[0], SHUT_RDWR);
 }
 
+/* A datagram, of two buffers or with a descriptor, is received in two buffers. */
+static void use_messages(void)
+{
+	char text[] = "a text of more than thirty-two bytes, which is truncated", first[3],
+	     second[100];
+	struct iovec sent[] = {{(char *)"hello", 5}, {text, sizeof(text)}};
+	struct iovec received[] = {{first, sizeof(first)}, {second, sizeof(second)}};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9)};
+	struct sockaddr_un from;
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr header;
+	} control = {.header = {CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct msghdr out = {.msg_iov = sent, .msg_iovlen = 2}, in;
+	int pair[2], socket_fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
+	memcpy(CMSG_DATA(&control.header), pair, sizeof(pair));
+	in = (struct msghdr){&from, sizeof(from), received, 2, NULL, 0, 0};
+	ignore(sendmsg(pair[0], &out, MSG_NOSIGNAL));
+	ignore(recvmsg(pair[1], &in, 0));
+	ignore(recvmsg(pair[1], &in, MSG_DONTWAIT));
+	out.msg_iovlen = 1;
+	out.msg_control = &control;
+	out.msg_controllen = sizeof(control);
+	ignore(sendmsg(pair[0], &out, 0));
+	in.msg_control = &control;
+	in.msg_controllen = sizeof(control);
+	ignore(recvmsg(pair[1], &in, MSG_CMSG_CLOEXEC));
+	out = (struct msghdr){&address, sizeof(address), sent, 1, NULL, 0, 0};
+	ignore(sendmsg(socket_fd, &out, MSG_DONTWAIT));
+	ignore(sendmsg(-1, &out, 0));
+	ignore(recvmsg(-1, &in, 0));
+	out = (struct msghdr){0};
+	ignore(sendmsg(pair[0], &out, 0));
+	ignore(sendmsg(pair[0], NULL, 0));
+	ignore(sendmsg(pair[0], (struct msghdr *)8, 0));
+	ignore(recvmsg(pair[1], NULL, 0));
+	close(pair[0]);
+	close(pair[1]);
+	close(socket_fd);
+}
+
 static void use_listeners(void)
 {
 	struct sockaddr_un local = {AF_UNIX, "a.socket"};
@@ -539,6 +582,7 @@ int main(int count, char **arguments)
 	use_futexes();
 	use_signals();
 	use_sockets();
+	use_messages();
 	use_listeners();
 	use_processes();
 	use_children();

@@ -176,6 +176,7 @@ struct user_vector {
 	__u64 size;
 };
 
+/* The array is the element that `piece` has. */
 static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_piece *piece,
 				    __u64 count)
 {
@@ -198,6 +199,51 @@ static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_p
 		piece->element = i + 1;
 		copy_piece(call, piece);
 	}
+	return 0;
+}
+
+/* struct msghdr */
+struct user_message {
+	__u64 address;
+	__u32 address_size;
+	__u32 padding;
+	__u64 vectors;
+	__u64 vector_count;
+	__u64 control;
+	__u64 control_size;
+	__u32 flags;
+};
+
+static __always_inline void copy_element(struct begun_syscall *call, struct syscall_piece *piece,
+					 __u8 element, __u64 address, __u32 size)
+{
+	piece->element = element;
+	piece->address = address;
+	piece->size = size;
+	if (address && size)
+		copy_piece(call, piece);
+}
+
+static __noinline long copy_message(struct begun_syscall *call, struct syscall_piece *piece,
+				    __u32 header_only)
+{
+	struct user_message message;
+
+	if (bpf_probe_read_user(&message, sizeof(message), (void *)piece->address))
+		return -1;
+	piece->size = sizeof(message);
+	if (copy_piece(call, piece) || header_only)
+		return 0;
+	copy_element(call, piece, GT_SYSCALL_MESSAGE_ADDRESS, message.address,
+		     message.address_size > GT_SYSCALL_MAX_ADDRESS ? GT_SYSCALL_MAX_ADDRESS
+								   : message.address_size);
+	copy_element(call, piece, GT_SYSCALL_MESSAGE_CONTROL, message.control,
+		     message.control_size > GT_SYSCALL_MAX_CONTROL ? GT_SYSCALL_MAX_CONTROL
+								   : message.control_size);
+	piece->element = GT_SYSCALL_MESSAGE_VECTORS;
+	piece->address = message.vectors;
+	if (message.vectors)
+		copy_vectors(call, piece, message.vector_count & 0x7ff);
 	return 0;
 }
 
@@ -267,6 +313,8 @@ __noinline long copy_argument(struct begun_syscall *call, const struct gt_syscal
 		return copy_command(call, &piece);
 	case GT_SYSCALL_COPY_VECTORS:
 		return copy_vectors(call, &piece, argument_of(call, copy->length) & 0x7ff);
+	case GT_SYSCALL_COPY_MESSAGE:
+		return copy_message(call, &piece, copy->limit && !copy->at_return);
 	case GT_SYSCALL_COPY_ELEMENTS:
 		count = argument_of(call, copy->length);
 		break;

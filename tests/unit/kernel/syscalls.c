@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "kernel/ioctls.h"
@@ -168,6 +169,77 @@ TEST("of structures that are not decoded the address is shown, and no register a
 		"STATX_MODE|STATX_NLINK|STATX_UID|STATX_GID|STATX_MTIME|STATX_SIZE, 0x1000) = 0");
 	call = CALL_OF("munlockall", 0xdead, 0xdead, 0xdead, 0xdead, 0xdead, 0xdead);
 	expect_call(&call, "munlockall() = 0");
+}
+
+/* struct msghdr and struct cmsghdr of 64-bit machines */
+struct made_up_message {
+	__u64 address, address_size, vectors, vector_count, control, control_size;
+	__u32 flags, padding;
+};
+
+struct made_up_control {
+	__u64 length;
+	__u32 level, type;
+	__u32 descriptors[4];
+};
+
+static void expect_control(const struct made_up_control *control, __u16 copied, __u64 size,
+			   const char *shown)
+{
+	const struct made_up_message header = {.control = 0x3000, .control_size = size};
+	struct made_up_call call = CALL_OF("sendmsg", 3, 0x1000, 0);
+	gt_auto_strbuf expected = GT_STRBUF_INIT;
+
+	add_copy(&call, 1, 0, &header, sizeof(header));
+	add_copy(&call, 1, GT_SYSCALL_MESSAGE_CONTROL, control, copied);
+	gt_strbuf_printf(&expected,
+			 "sendmsg(3, {msg_name=NULL, msg_namelen=0, msg_iov=NULL, msg_iovlen=0, "
+			 "msg_control=%s, msg_controllen=%llu, msg_flags=0}, 0) = 0",
+			 shown, (unsigned long long)size);
+	expect_call(&call, gt_strbuf_string(&expected));
+}
+
+TEST("of control messages the descriptors are shown; of malformed and other ones the address")
+{
+	struct made_up_control control = {28, SOL_SOCKET, SCM_RIGHTS, {5, 6, 7}};
+
+	expect_control(&control, 32, 32,
+		       "[{cmsg_len=28, cmsg_level=SOL_SOCKET, cmsg_type=SCM_RIGHTS, "
+		       "cmsg_data=[5, 6, 7]}]");
+	expect_control(&control, 32, 200, "0x3000"); /* longer than the copy */
+	expect_control(&control, 12, 12, "0x3000");  /* shorter than a header */
+	control.type = SCM_RIGHTS + 1;
+	expect_control(&control, 32, 32, "0x3000");
+	control.type = SCM_RIGHTS;
+	for (__u64 length = 0; length < 16; length++) {
+		control.length = length;
+		expect_control(&control, 32, 32, "0x3000");
+	}
+	control.length = 33;
+	expect_control(&control, 32, 32, "0x3000");
+	control.length = ~0ULL;
+	expect_control(&control, 32, 32, "0x3000");
+}
+
+TEST("a message has the addresses of what is not copied")
+{
+	const struct made_up_message header = {
+		.address = 0x2000, .address_size = 16, .vectors = 0x4000, .vector_count = 3};
+	const __u64 vectors[] = {0x5000, 4, 0x6000, 9};
+	struct made_up_call call = CALL_OF("sendmsg", 3, 0x1000, 0);
+
+	expect_call(&call, "sendmsg(3, 0x1000, 0) = 0");
+	add_copy(&call, 1, 0, &header, 40); /* truncated */
+	expect_call(&call, "sendmsg(3, 0x1000, 0) = 0");
+	call = CALL_OF("sendmsg", 3, 0x1000, 0);
+	add_copy(&call, 1, 0, &header, sizeof(header));
+	expect_call(&call, "sendmsg(3, {msg_name=0x2000, msg_namelen=16, msg_iov=0x4000, "
+			   "msg_iovlen=3, msg_controllen=0, msg_flags=0}, 0) = 0");
+	add_copy(&call, 1, GT_SYSCALL_MESSAGE_VECTORS, vectors, sizeof(vectors));
+	add_copy(&call, 1, 2, "some", 4);
+	expect_call(&call, "sendmsg(3, {msg_name=0x2000, msg_namelen=16, "
+			   "msg_iov=[{iov_base=0x5000, iov_len=4}, {iov_base=\"some\"..., "
+			   "iov_len=9}], msg_iovlen=3, msg_controllen=0, msg_flags=0}, 0) = 0");
 }
 
 TEST("flags are those of the machine")
