@@ -73,10 +73,11 @@ static void run_steps(void)
 TEST("report: functions that wait have a row, with the time in which a GPU worked for them")
 {
 	run_steps();
-	expect_table("WAITED IN",
-		     "WAITED IN              COUNT    TOTAL     MEAN      P50      P99  FOR THE GPU\n"
-		     "cudaStreamSynchronize      2  26.0 µs  13.0 µs  13.0 µs  13.0 µs      18.0 µs\n"
-		     "cudaMemcpy                 1  5.00 µs  5.00 µs  5.00 µs  5.00 µs      4.00 µs\n");
+	expect_table(
+		"WAITED IN",
+		"WAITED IN              COUNT    TOTAL     MEAN      P50      P99  FOR THE GPU\n"
+		"cudaStreamSynchronize      2  26.0 µs  13.0 µs  13.0 µs  13.0 µs      18.0 µs\n"
+		"cudaMemcpy                 1  5.00 µs  5.00 µs  5.00 µs  5.00 µs      4.00 µs\n");
 	expect_json("\"waits\":[{\"function\":\"cudaStreamSynchronize\",\"total\":26000,"
 		    "\"for_gpu\":18000,\"duration\":{\"count\":2,\"mean\":13000,");
 	expect_json("{\"function\":\"cudaMemcpy\",\"total\":5000,\"for_gpu\":4000,");
@@ -98,11 +99,12 @@ TEST("report: the parts of the wall time, the kernels and the copies have rows w
 	expect_table("KERNEL  ",
 		     "KERNEL  COUNT    TOTAL     MEAN      P50      P99  QUEUED  TIMES\n"
 		     "steps       2  20.0 µs  10.0 µs  10.0 µs  10.0 µs  500 ns  measured\n");
-	expect_table("COPY  ",
-		     "COPY  HOST MEMORY  COUNT    TOTAL     MEAN      P50      P99  BYTES       RATE  "
-		     "WITH KERNELS\n"
-		     "D2H   pageable         1  2.00 µs  2.00 µs  2.00 µs  2.00 µs   64 B  0.03 GB/s  "
-		     "       0.0 %\n");
+	expect_table(
+		"COPY  ",
+		"COPY  HOST MEMORY  COUNT    TOTAL     MEAN      P50      P99  BYTES       RATE  "
+		"WITH KERNELS\n"
+		"D2H   pageable         1  2.00 µs  2.00 µs  2.00 µs  2.00 µs   64 B  0.03 GB/s  "
+		"       0.0 %\n");
 	gt_report_breakdown.close(shown.state);
 	gt_names_free(stream.names);
 }
