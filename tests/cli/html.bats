@@ -121,6 +121,91 @@ make_page() {
 	run ! cmp -s light.png dark.png
 }
 
+# A script that has the lowest contrast (WCAG 2.1) of a text of the page in a theme, with the text.
+contrast='(() => {
+	const context = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+	const luminance = (color) => {
+		context.fillStyle = color;
+		context.fillRect(0, 0, 1, 1);
+		const [red, green, blue] = [...context.getImageData(0, 0, 1, 1).data].map((value) => value / 255)
+			.map((value) => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+	};
+	const ratio = (one, other) => {
+		const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+		return (high + 0.05) / (low + 0.05);
+	};
+	const behind = (element) => {
+		for (; element; element = element.parentElement) {
+			const color = getComputedStyle(element).backgroundColor;
+			if (color !== "rgba(0, 0, 0, 0)")
+				return color;
+		}
+	};
+	let lowest = [21, ""], texts = 0;
+	const check = (text, background, label) => {
+		texts++;
+		if (ratio(text, background) < lowest[0])
+			lowest = [ratio(text, background), label];
+	};
+	for (const element of document.querySelectorAll("body *"))
+		if (element.matches("button, input, select") ||
+			[...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+			check(getComputedStyle(element).color, behind(element), element.outerHTML.slice(0, 80));
+	for (const name of ["--text", "--faint", "--warning"])
+		check(style(name), style("--background"), name);
+	for (let hue = 0; hue < 360; hue++)
+		for (const lightness of [0.4, 0.42, 0.72])
+			for (const saturation of [0, 0.55, 0.6]) {
+				const {fill, text} = fillOf(hue, saturation, lightness);
+				check(text, fill, `hue ${hue}`);
+			}
+	for (let i = 0; i < gputap.capture.slices.count; i++)
+		check(colorOf(gputap, i).text, colorOf(gputap, i).fill, `slice ${i}`);
+	return texts > 3000 ? lowest[0] >= 4.5 || lowest : texts;
+})()'
+
+@test "each text has a contrast of 4.5 : 1 at least, in both themes and all tabs" {
+	make_page 10
+	for theme in light dark; do
+		browse --hash "theme=$theme" page.html "$contrast" 'setTab(gputap, "tables"), 0' "$contrast" \
+			'setTab(gputap, "flame"), 0' "$contrast" 'setTab(gputap, "about"), 0' "$contrast" \
+			'[select(gputap, 3), 0][1]' "$contrast"
+		for line in 0 2 4 6 8; do
+			[ "${lines[line]}" = true ] || fail "$theme: ${lines[*]}"
+		done
+	done
+}
+
+@test "a level of detail has the begin, the end and the longest slice of each group" {
+	make_page 2
+	browse page.html '(() => {
+		const count = 5000, order = Uint32Array.from({length: count + 20}, (_, i) => (i + 10) % (count + 20));
+		const slices = {start: new Float64Array(count + 20), duration: new Float64Array(count + 20)};
+		order.forEach((slice, i) => {
+			slices.start[slice] = i * 10;
+			slices.duration[slice] = i * 7919 % 1009;
+		});
+		const levels = buildLevels(slices, order, 10, 10 + count);
+		let groups = 0;
+		levels.forEach(({start, end, longest}, level) => {
+			const size = GROUP ** level;
+			for (let group = 0; group * size < count; group++, groups++) {
+				const part = [...order.subarray(10 + group * size, Math.min(10 + (group + 1) * size, 10 + count))];
+				const ends = part.map((slice) => slices.start[slice] + slices.duration[slice]);
+				if (start[group] !== slices.start[part[0]] || end[group] !== Math.max(...ends) ||
+					slices.duration[longest[group]] !== Math.max(...part.map((slice) => slices.duration[slice])) ||
+					!part.includes(longest[group]))
+					throw new Error(`level ${level}, group ${group}`);
+			}
+			if (start.length !== Math.ceil(count / size))
+				throw new Error(`level ${level} has ${start.length} groups`);
+		});
+		return [levels.length > 2, levels.at(-1).start.length <= GROUP, groups > count];
+	})()'
+	[ "$output" = '[true, true, true]' ] || [ "$output" = '[true,true,true]' ] || fail "$output"
+}
+
 @test "names with markup are text" {
 	mkdir '<'
 	"$synthetic" '</script><img src=x onerror=document.title=1>.gtap' 2

@@ -396,6 +396,27 @@ function hash(text) {
 	return value >>> 0;
 }
 
+/* Relative luminance of hsl(hue saturation lightness): WCAG 2.1. */
+function luminanceOf(hue, saturation, lightness) {
+	const chroma = saturation * Math.min(lightness, 1 - lightness);
+	const channel = (offset) => {
+		const k = (offset + hue / 30) % 12;
+		const value = lightness - chroma * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+
+		return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+	};
+
+	return 0.2126 * channel(0) + 0.7152 * channel(8) + 0.0722 * channel(4);
+}
+
+/* A color with the one for text on it: black or white, whose contrast is at least 4.5 : 1. */
+function fillOf(hue, saturation, lightness) {
+	return {
+		fill: `hsl(${hue} ${saturation * 100}% ${lightness * 100}%)`,
+		text: luminanceOf(hue, saturation, lightness) > 0.179 ? "#000" : "#fff",
+	};
+}
+
 /* Kernels differ by their names, other slices by their categories. */
 function colorOf(view, i) {
 	const {slices, strings} = view.capture;
@@ -406,9 +427,8 @@ function colorOf(view, i) {
 
 	if (!color) {
 		const hue = category === FIRST_GPU ? hash(strings[name]) % 360 : HUES[CATEGORIES[category]];
-		const saturation = category === 7 ? 0 : 55;
 
-		color = `hsl(${hue} ${saturation}% ${view.dark ? 42 : 72}%)`;
+		color = fillOf(hue, category === 7 ? 0 : 0.55, view.dark ? 0.42 : 0.72);
 		view.colors.set(key, color);
 	}
 	return color;
@@ -493,7 +513,9 @@ function drawSlice(view, paint, i, x, y, width) {
 	const found = view.search && name.toLowerCase().includes(view.search);
 
 	context.globalAlpha = view.search && !found ? 0.25 : 1;
-	context.fillStyle = colorOf(view, i);
+	const color = colorOf(view, i);
+
+	context.fillStyle = color.fill;
 	context.fillRect(x, y + 1, Math.max(width, 1), ROW - 3);
 	if (slices.flags[i] & FAILED) {
 		context.fillStyle = style("--warning");
@@ -504,7 +526,7 @@ function drawSlice(view, paint, i, x, y, width) {
 		context.beginPath();
 		context.rect(x, y, width - 2, ROW);
 		context.clip();
-		context.fillStyle = paint.text;
+		context.fillStyle = color.text;
 		context.fillText(name, Math.max(x, LABELS) + 3, y + ROW / 2);
 		context.restore();
 	}
@@ -948,6 +970,10 @@ function formatWeight(weight) {
 		duration(weight);
 }
 
+function flameColor(view, node) {
+	return fillOf(hash(node.name) % 50 + 10, 0.6, view.dark ? 0.4 : 0.72);
+}
+
 function drawFlame(view) {
 	const canvas = document.getElementById("frames");
 	const root = view.flameRoot || makeFlame(view);
@@ -963,14 +989,16 @@ function drawFlame(view) {
 		const found = view.search && node.name.toLowerCase().includes(view.search);
 
 		context.globalAlpha = view.search && !found ? 0.3 : 1;
-		context.fillStyle = `hsl(${hash(node.name) % 50 + 10} 60% ${view.dark ? 40 : 72}%)`;
+		const color = flameColor(view, node);
+
+		context.fillStyle = color.fill;
 		context.fillRect(x, y, Math.max(width - 1, 0.5), ROW - 1);
 		if (width > 24) {
 			context.save();
 			context.beginPath();
 			context.rect(x, y, width - 2, ROW);
 			context.clip();
-			context.fillStyle = style("--text");
+			context.fillStyle = color.text;
 			context.fillText(node.name, x + 3, y + ROW / 2);
 			context.restore();
 		}
