@@ -99,6 +99,35 @@ info() {
 	expect_output_line '^damage:   the recorder was killed: there is no index$'
 }
 
+# Whether a capture that is being written has so many blocks.
+has_blocks() {
+	[ "$(grep -oUa GBLK "$2" | wc -l)" -ge "$1" ]
+}
+
+# How long before the recorder was killed the last call of its capture was made, in ns. Calls are made all the time.
+time_lost() {
+	local killed
+	rm -f pid killed.gtap
+	start_record -e cuda -o killed.gtap -- sh -c "echo \$\$ >pid; exec '$calls' --rate 500 1000000"
+	wait_for has_blocks 3 killed.gtap
+	killed=$(python3 -c "import os, time; os.kill($tracer, 9); print(time.monotonic_ns())")
+	wait "$tracer" || :
+	kill "$(cat pid)"
+	gputap trace --from killed.gtap --json
+	jq -s --argjson killed "$killed" '$killed - (map(select(.name).time) | max)' <<<"$output"
+}
+
+@test "of calls that are made until the recorder is killed, at most the last second is lost" {
+	need_command python3
+	# Two of three: other programs may keep the recorder from a CPU for long.
+	local lost=()
+	for _ in 1 2 3; do
+		lost+=("$(time_lost)")
+	done
+	mapfile -t lost < <(printf '%s\n' "${lost[@]}" | sort -n)
+	((lost[0] > 0 && lost[1] < 1000000000)) || fail "lost: ${lost[*]} ns"
+}
+
 @test "a disk that is full from the start is an error, and the command runs nevertheless" {
 	[ -w /dev/full ] || skip "there is no /dev/full"
 	observe timeout 300 "$build/gputap" record -e cuda -o /dev/full -- touch ran
