@@ -219,7 +219,7 @@ static void print_deviation(const char *which, const char *argument, const char 
 {
 	double limit = (double)logged * 0.05 > 200e3 ? (double)logged * 0.05 : 200e3;
 
-	printf("gpu_times.report.%s.%s.%s %.3f x\n", which, argument, name,
+	printf("gpu_times.report.%s.%s.%s %.3f x (goal: 1)\n", which, argument, name,
 	       (double)distance(reported, logged) / limit);
 }
 

@@ -61,7 +61,8 @@ int main(int count, char **arguments)
 	run_program((const char *[]){SYNTHETIC, path, steps, NULL}, &usage);
 	run_program((const char *[]){GPUTAP, "report", path, NULL}, &usage);
 	unlink(path);
-	printf("%s-cpu %.2f s\n", name, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
-	printf("%s-memory %.1f MiB\n", name, (double)usage.ru_maxrss / 1024);
+	printf("%s-cpu %.2f s%s\n", name, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
+	       quick ? "" : " (goal: 10)");
+	printf("%s-memory %.1f MiB (goal: 500)\n", name, (double)usage.ru_maxrss / 1024);
 	return 0;
 }
