@@ -113,7 +113,7 @@ expect_counts() {
 
 @test "functions of the device's library, and options for its compiler alone, do not matter" {
 	expect_counts library 64,64,4,4
-	jq -e '.kernels == 2 and .modules_failed == 0' <<<"$coverage"
+	jq -e '.kernels == 3 and .modules_failed == 0' <<<"$coverage"
 }
 
 @test "what OpenCL says of programs and kernels is what it says without gputap" {

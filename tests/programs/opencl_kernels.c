@@ -236,6 +236,11 @@ static bool run_rounding(void)
 
 /* Functions that compilers treat specially, or that one form of a library lacks. */
 static const char library_text[] =
+	"#pragma OPENCL EXTENSION cl_khr_3d_image_writes : enable\n"
+	"__kernel void image(__write_only image3d_t to) {\n"
+	"	write_imagei(to, (int4)(get_global_id(0)), (int4)(1));\n"
+	"	write_imageui(to, (int4)(get_global_id(0)), (uint4)(1));\n"
+	"}\n"
 	"__kernel void other(__global int *numbers, __local int *more) {\n"
 	"	__local int all[64];\n"
 	"	all[get_local_id(0)] = more[get_local_id(0)] = numbers[0];\n"
