@@ -25,7 +25,7 @@ in_bundle() {
 @test "the bundle's program needs no library but libc, and none of this year's" {
 	observe ldd "$bundle/bin/gputap"
 	expect_no_output_line 'libbpf|libelf|libdw|liblz|libz|libzstd|libbz2|libnettle'
-	for file in bin/gputap lib/gputap/libgputap-agent.so prebuilt/vectoradd; do
+	for file in bin/gputap lib/gputap/libgputap-{agent,calls}.so prebuilt/vectoradd; do
 		newest=$(objdump -T "$bundle/$file" | grep -o 'GLIBC_2\.[0-9]*' | sort -Vu | tail -n 1)
 		[ "$(printf '%s\n' "$newest" GLIBC_2.34 | sort -V | tail -n 1)" = GLIBC_2.34 ] ||
 			fail "$file needs $newest"
@@ -35,8 +35,22 @@ in_bundle() {
 @test "all checks of the bundle pass on the software GPU, and it prints its tables" {
 	in_bundle --gpu soft --rounds 1
 	expect_status 0
-	expect_output_line '^[0-9]+ passed, 0 failed, [34] skipped$'
+	expect_output_line '^[0-9]+ passed, 0 failed, [0-9]+ skipped$'
 	expect_no_output_line '^FAIL'
+	expect_output_line '^ok +trace: calls seen by the agent +3 cudaFree 1 cudaLaunchKernel 3 cudaMalloc 3 cudaMemcpy$'
+	expect_output_line '^ok +kernels: launches seen by the agent +8 launches of steps$'
+	expect_output_line "^ok +Python's ctypes: same results +1 module: 1 patched "
+	for client in cupy triton torch jax; do
+		expect_output_line "^skip +Python's $client: same results +needs an NVIDIA GPU\$"
+	done
+	expect_output_line '^(ok|skip) +instructions on OpenCL devices'
+	for check in 'trace: calls seen by the kernel' 'kernels: launches seen by the kernel' 'record and report: times of the GPU'; do
+		if "$build/gputap" trace --via kernel -o /dev/null -- true 2>&1 | grep -q 'no privilege'; then
+			expect_output_line "^skip +$check +needs root"
+		else
+			expect_output_line "^ok +$check"
+		fi
+	done
 	expect_output_line '^ok +counts of threads are exact'
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
 		expect_output_line "^(ok|skip) +$tool: same results"
@@ -52,12 +66,20 @@ in_bundle() {
 	cp "$bundle/prebuilt/matmul" "$BATS_TEST_TMPDIR/matmul"
 	cp "$bundle/objects/empty.bpf.o" "$bundle/objects/counter.bpf.o"
 	printf '#!/bin/sh\necho $$\n' >"$bundle/prebuilt/matmul"
+	cp "$bundle/shared/vectoradd" "$BATS_TEST_TMPDIR/vectoradd"
+	cp "$bundle/shared/streams" "$bundle/shared/vectoradd"
+	cp "$bundle/sources/python/driver_calls.py" "$BATS_TEST_TMPDIR/"
+	sed -i "s/^print.*/import os; print(os.getpid())/" "$bundle/sources/python/driver_calls.py"
 	in_bundle --gpu soft --no-speed
+	cp "$BATS_TEST_TMPDIR/vectoradd" "$bundle/shared/vectoradd"
+	cp "$BATS_TEST_TMPDIR/driver_calls.py" "$bundle/sources/python/"
 	cp "$BATS_TEST_TMPDIR/counter.bpf.o" "$bundle/objects/counter.bpf.o"
 	cp "$BATS_TEST_TMPDIR/matmul" "$bundle/prebuilt/matmul"
 	expect_status 1
 	expect_output_line '^FAIL +counts of threads are exact +counts: , not 250 250$'
 	expect_output_line '^FAIL +matmul: same results, every kind of site +it prints something else$'
+	expect_output_line '^FAIL +trace: calls seen by the agent +2 cudaFree 8 cudaLaunchKernel 2 cudaMalloc$'
+	expect_output_line "^FAIL +Python's ctypes: same results +it prints something else\$"
 	expect_output_line '^ok +vectoradd: same results'
 	expect_output_line '^\| FAIL \| counts of threads are exact \| counts: , not 250 250 \|$'
 	expect_no_output_line '^vectorAdd'
