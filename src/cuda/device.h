@@ -68,7 +68,21 @@ struct gt_device_memory {
 int gt_device_allocate(struct gt_device *device, size_t size, struct gt_device_memory *ret_memory,
 		       struct gt_diag *diag);
 void gt_device_free(struct gt_device *device, struct gt_device_memory *memory);
-/* Copies to and from device memory. They wait for running kernels. */
+/*
+ * Allocates zeroed memory that other processes can map (CUDA Driver API, virtual memory
+ * management): `size` is a multiple of GT_DEVICE_SHARED_UNIT. The caller closes *ret_fd, a POSIX
+ * shareable handle. The memory lives as long as this process or another one has the handle or a
+ * mapping. -EIO: the driver or the device cannot do so.
+ */
+enum { GT_DEVICE_SHARED_UNIT = 2 << 20 }; /* bytes: the granularity of all GPUs so far */
+int gt_device_share(struct gt_device *device, size_t size, struct gt_device_memory *ret_memory,
+		    int *ret_fd, struct gt_diag *diag);
+void gt_device_unshare(struct gt_device *device, struct gt_device_memory *memory);
+
+/*
+ * Copies to and from device memory. They wait for kernels that this process has launched, not for
+ * those of others.
+ */
 int gt_device_write(struct gt_device *device, uint64_t address, const void *bytes, size_t size,
 		    struct gt_diag *diag);
 int gt_device_read(struct gt_device *device, uint64_t address, void *bytes, size_t size,

@@ -114,6 +114,39 @@ TEST("memory of a device is zeros, and keeps the bytes that are written")
 	close_device(&opened);
 }
 
+TEST("memory that is shared is zeros, and another process that has its handle sees what is written")
+{
+	const size_t size = 2 * GT_DEVICE_SHARED_UNIT;
+	struct gt_device_memory memory = {0};
+	uint64_t number = 77, *other;
+	struct opened opened;
+	int fd = -1;
+
+	if (!open_device(&opened))
+		return;
+	CHECK(!gt_device_share(opened.device, size, &memory, &fd, &opened.diag));
+	/* The handles of the software GPU are files. */
+	other = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(other != MAP_FAILED);
+	if (other != MAP_FAILED) {
+		CHECK(!other[0] && !other[size / sizeof(*other) - 1]);
+		CHECK(!gt_device_write(opened.device, memory.address + size - 8, &number, 8,
+				       &opened.diag));
+		CHECK_INT(other[size / sizeof(*other) - 1], 77);
+		other[3] = 78;
+		CHECK(!gt_device_read(opened.device, memory.address + 24, &number, 8,
+				      &opened.diag));
+		CHECK_INT(number, 78);
+		munmap(other, size);
+	}
+	close(fd);
+	gt_device_unshare(opened.device, &memory);
+	CHECK(!memory.address && !memory.size);
+	CHECK(gt_device_share(opened.device, (size_t)1 << 50, &memory, &fd, &opened.diag));
+	CHECK_STR(opened.diag.place, "cuMemCreate");
+	close_device(&opened);
+}
+
 TEST("allocating more memory than there is fails")
 {
 	struct gt_device_memory memory = {0};
