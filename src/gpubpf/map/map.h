@@ -104,13 +104,17 @@ struct gt_bpf_hash_counters {
 
 /*
  * Flow control by credit: a writer of n bytes subtracts them from `credit`, and adds them again if
- * there were fewer; the reader adds the bytes that it has read.
+ * there were fewer. A reader that shares the memory adds the bytes that it has read to `credit`.
+ * One that cannot, since the ring is in the memory of a GPU, counts them in `returned`: a writer
+ * without credit raises `taken` to it (atomic maximum), and adds the difference to `credit`.
  */
 struct gt_ring_header {
-	int64_t credit; /* bytes free */
-	uint64_t head;  /* bytes ever reserved */
-	uint64_t tail;  /* bytes ever read; written by the reader */
-	uint64_t lost;  /* records dropped (buffer full) */
+	int64_t credit;    /* bytes free */
+	uint64_t head;     /* bytes ever reserved */
+	uint64_t tail;     /* bytes ever read; written by the reader */
+	uint64_t lost;     /* records dropped (buffer full) */
+	uint64_t returned; /* bytes ever returned in this way; written by the reader alone */
+	uint64_t taken;    /* of these, those that were added to `credit` */
 };
 
 enum gt_ring_state {

@@ -120,6 +120,16 @@ const struct gt_bpf_map_operations gt_bpf_ring_operations = {
 	.losses = ring_losses,
 };
 
+static void take_returned(struct gt_ring_header *header)
+{
+	uint64_t returned = __atomic_load_n(&header->returned, __ATOMIC_ACQUIRE);
+
+	if (returned <= header->taken)
+		return;
+	header->credit += (int64_t)(returned - header->taken);
+	header->taken = returned;
+}
+
 int64_t gt_ring_reserve(const struct gt_bpf_map *map, void *memory, uint64_t size)
 {
 	uint32_t bytes = gt_bpf_map_ring_bytes(map);
@@ -132,6 +142,8 @@ int64_t gt_ring_reserve(const struct gt_bpf_map *map, void *memory, uint64_t siz
 		return -E2BIG;
 	}
 	total = (size + sizeof(*record) + 7) & ~(uint64_t)7;
+	if (header->credit < (int64_t)total)
+		take_returned(header);
 	if (header->credit < (int64_t)total) {
 		header->lost++;
 		return -EAGAIN;

@@ -46,7 +46,10 @@ static void release_bytes(struct gt_ring_reader *reader, uint64_t bytes)
 	memset(bytes_at(reader, reader->tail), 0, bytes);
 	reader->tail += bytes;
 	__atomic_store_n(&header_of(reader)->tail, reader->tail, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&header_of(reader)->credit, (int64_t)bytes, __ATOMIC_RELEASE);
+	if (reader->of_copy)
+		__atomic_fetch_add(&header_of(reader)->returned, bytes, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_add(&header_of(reader)->credit, (int64_t)bytes, __ATOMIC_RELEASE);
 }
 
 /*
@@ -61,6 +64,8 @@ static int reset_ring(struct gt_ring_reader *reader)
 	reader->tail = __atomic_load_n(&header->head, __ATOMIC_ACQUIRE) & ~(uint64_t)7;
 	__atomic_store_n(&header->head, reader->tail, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->tail, reader->tail, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->returned, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->taken, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->credit, (int64_t)reader->bytes, __ATOMIC_RELEASE);
 	reader->corruptions++;
 	return -EBADMSG;

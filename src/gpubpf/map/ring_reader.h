@@ -10,8 +10,11 @@
 #include "gpubpf/map/printk.h"
 
 struct gt_ring_reader {
-	void *memory;         /* layout: map.h; not owned */
-	uint32_t bytes;       /* of the ring */
+	void *memory;   /* layout: map.h; not owned */
+	uint32_t bytes; /* of the ring */
+	/* The memory is a copy: what is read is counted in `returned`, and not added to `credit`.
+	 */
+	bool of_copy;
 	uint64_t tail;        /* read up to here */
 	uint8_t *record;      /* copy of the last record. Owned. */
 	uint32_t record_room; /* its capacity in bytes */

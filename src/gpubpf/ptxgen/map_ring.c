@@ -15,6 +15,8 @@ enum {
 #define CREDIT offsetof(struct gt_ring_header, credit)
 #define HEAD offsetof(struct gt_ring_header, head)
 #define LOST offsetof(struct gt_ring_header, lost)
+#define RETURNED offsetof(struct gt_ring_header, returned)
+#define TAKEN offsetof(struct gt_ring_header, taken)
 
 static const enum gt_bpf_map_place place = GT_BPF_MAP_SHARED;
 
@@ -43,6 +45,29 @@ struct ring_failure {
 };
 
 /*
+ * Give the credit back that was too little, with what the reader has returned meanwhile: `again` is
+ * where to take it once more then.
+ */
+static void emit_return_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			       const struct ring_amount *amount, struct gt_ptxgen_value again)
+{
+	struct gt_ptxgen_value returned = gt_ptxgen_b64(gen), taken = gt_ptxgen_b64(gen);
+	struct gt_ptxgen_value more = gt_ptxgen_predicate(gen);
+
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_acquire(place), 64, returned,
+			       gt_ptxgen_at(address, RETURNED));
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "max.u64", taken,
+			       gt_ptxgen_at(address, TAKEN), returned);
+	gt_ptxgen_emit(gen, "sub.s64", returned, returned, taken);
+	gt_ptxgen_emit(gen, "max.s64", returned, returned, 0);
+	gt_ptxgen_emit(gen, "setp.ne.s64", more, returned, 0);
+	gt_ptxgen_emit(gen, "add.s64", returned, returned, amount->bytes);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, CREDIT),
+			 returned);
+	gt_ptxgen_branch_if(gen, more, again);
+}
+
+/*
  * Take credit from the ring at `address`. If there is not enough, the credit is returned and the
  * records are counted as lost.
  */
@@ -50,14 +75,14 @@ static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value addre
 			     const struct ring_amount *amount, const struct ring_failure *failure)
 {
 	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), enough = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_value taken = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value taken = gt_ptxgen_label(gen), again = gt_ptxgen_label(gen);
 
+	gt_ptxgen_emit_label(gen, again);
 	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "add.u64", old,
 			       gt_ptxgen_at(address, CREDIT), amount->less);
 	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, amount->bytes);
 	gt_ptxgen_branch_if(gen, enough, taken);
-	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, CREDIT),
-			 amount->bytes);
+	emit_return_credit(gen, address, amount, again);
 	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, LOST),
 			 amount->records);
 	/* Here, not before: a register less while the credit is taken. */

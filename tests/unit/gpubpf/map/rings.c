@@ -88,7 +88,8 @@ static const struct {
 	 1, 0},
 };
 
-static void check_ring(struct device *device, size_t number, unsigned sm)
+/* of_copy: the reader returns credit as if the ring were in the memory of a GPU. */
+static void check_ring(struct device *device, size_t number, unsigned sm, bool of_copy)
 {
 	static struct receiver receiver;
 	struct setup setup = {.maps = {ring_programs[number].map},
@@ -98,12 +99,15 @@ static void check_ring(struct device *device, size_t number, unsigned sm)
 			      .data = &receiver,
 			      MANY};
 	struct outcome outcome = {0};
+	struct gt_ring_header *header;
 	uint64_t lost, given;
 
 	memset(&receiver, 0, sizeof(receiver));
 	outcome.memory[0] = device_memory(device, gt_bpf_map_bytes(&setup.maps[0], 1));
 	gt_bpf_map_initialise(&setup.maps[0], 1, outcome.memory[0]);
 	CHECK(!gt_ring_reader_open(&setup.maps[0], outcome.memory[0], &receiver.reader));
+	receiver.reader.of_copy = of_copy;
+	header = outcome.memory[0];
 	for (int round = 0; round < 3; round++)
 		run(device, &setup, &outcome);
 	while (receive(&receiver))
@@ -114,7 +118,10 @@ static void check_ring(struct device *device, size_t number, unsigned sm)
 	CHECK_INT(given + lost, 3 * ALL);
 	CHECK(given >= setup.maps[0].max_entries / 64);
 	CHECK_INT(gt_ring_reader_pending(&receiver.reader), 0);
-	CHECK_INT(((struct gt_ring_header *)outcome.memory[0])->credit, setup.maps[0].max_entries);
+	CHECK_INT(header->credit + (int64_t)(header->returned - header->taken),
+		  setup.maps[0].max_entries);
+	CHECK(!header->taken || of_copy);
+	CHECK(header->taken || !of_copy || header->head <= setup.maps[0].max_entries);
 	CHECK(receiver.reader.discarded <= 3 * ALL / 4);
 	CHECK(!receiver.reader.discarded == !ring_programs[number].discarded);
 	gt_ring_reader_close(&receiver.reader);
@@ -127,7 +134,17 @@ TEST("every record is read whole or counted as lost, with a concurrent reader")
 	device_open(&device);
 	for (size_t i = 0; i < gt_countof(ring_programs); i++)
 		for (size_t j = 0; j < gt_countof(forms); j++)
-			check_ring(&device, i, forms[j]);
+			check_ring(&device, i, forms[j], false);
+}
+
+TEST("credit that the reader of a copy returns is taken by writers that need it")
+{
+	auto_device device = {0};
+
+	device_open(&device);
+	for (size_t i = 0; i < gt_countof(ring_programs); i++)
+		for (size_t j = 0; j < gt_countof(forms); j++)
+			check_ring(&device, i, forms[j], true);
 }
 
 TEST("a ring without a reader keeps records until it is full, and counts the rest")
