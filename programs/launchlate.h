@@ -6,6 +6,7 @@ enum {
 	LAUNCHLATE_LOG = 1 << 14,  /* events of the host that nobody has read yet; a power of two */
 	LAUNCHLATE_RING = 1 << 22, /* bytes: records of grids */
 	LAUNCHLATE_GRIDS = 1 << 12, /* that are distinguished at once; a power of two */
+	LAUNCHLATE_PAUSE = 20000,   /* ns between times that the GPU leaves for the host */
 	LAUNCHLATE_NAME = 512,      /* bytes of a kernel's name that its hash covers */
 };
 
@@ -49,6 +50,7 @@ union launchlate_slot {
 struct launchlate_grid {
 	unsigned long long launch; /* %gridid */
 	unsigned long long time;   /* %globaltimer */
+	unsigned long long read;   /* the same, later: after `host` was read */
 	unsigned long long host;   /* a host's time that was before it; 0: none */
 	unsigned int pid, kernel;
 };

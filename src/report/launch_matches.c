@@ -245,7 +245,7 @@ void gt_launch_matches_add_grid(struct gt_launch_matches *matches, const void *r
 	memcpy(&grid, record, sizeof(grid));
 	learn_step(matches, grid.time);
 	if (grid.host)
-		gt_clock_fit_add_before(&matches->fit, grid.host, grid.time);
+		gt_clock_fit_add_before(&matches->fit, grid.host, grid.read);
 	key = (struct launch_grid_key){grid.launch, grid.pid, grid.kernel};
 	number = (uintptr_t)gt_hash_get(matches->grids_by_key, &key, sizeof(key));
 	if (number) {

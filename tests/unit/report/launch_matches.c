@@ -71,8 +71,11 @@ static void graph(uint64_t begin)
 /* A grid whose first instruction is at a time of the host; the GPU's clock is ahead. */
 static void grid(uint64_t launch, const char *kernel, uint64_t host)
 {
-	const struct launchlate_grid made = {
-		.launch = launch, .time = host + OFFSET, .host = host - 1, .pid = PID};
+	const struct launchlate_grid made = {.launch = launch,
+					     .time = host + OFFSET,
+					     .read = host + OFFSET,
+					     .host = host - 1,
+					     .pid = PID};
 
 	gt_launch_matches_add_grid(matches, &made, sizeof(made), gt_launch_name(kernel));
 	/* And a call that waits for it. */
