@@ -8,6 +8,7 @@
 #include "programs.h"
 
 GPUTAP_ARRAY(sites, struct hotloop_site, HOTLOOP_SITES);
+GPUTAP_ARRAY(extremes, struct hotloop_extremes, HOTLOOP_SITES);
 
 SEC("gpu/loop.warp")
 int count_loop(struct gputap_context *ctx)
@@ -24,8 +25,12 @@ int count_loop(struct gputap_context *ctx)
 
 static __attribute__((always_inline)) void raise(unsigned long long *max, unsigned long long value)
 {
-	unsigned long long old = *(volatile unsigned long long *)max;
+	/* Mostly this is enough, although it may be an earlier value. */
+	unsigned long long old = *max;
 
+	if (value <= old)
+		return;
+	old = *(volatile unsigned long long *)max;
 	/* It fails only where another thread has raised it. */
 	while (value > old && can_loop) {
 		if (__sync_val_compare_and_swap(max, old, value) == old)
@@ -39,14 +44,15 @@ int end_loop(struct gputap_context *ctx)
 {
 	unsigned int key = ctx->site;
 	struct hotloop_site *site = bpf_map_lookup_elem(&sites, &key);
+	struct hotloop_extremes *found = bpf_map_lookup_elem(&extremes, &key);
 	unsigned long long trips = bpf_loop_trips();
 
-	if (!site)
+	if (!site || !found)
 		return 0;
 	__sync_fetch_and_add(&site->entries, 1);
 	__sync_fetch_and_add(&site->trips, trips);
-	raise(&site->max, trips);
-	raise(&site->not_min, ~trips);
+	raise(&found->max, trips);
+	raise(&found->not_min, ~trips);
 	return 0;
 }
 

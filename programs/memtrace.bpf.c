@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Counts, for each instruction that accesses memory, what its requests cost: a request is one
- * execution by a warp. Sectors of 32 bytes are what global memory transfers, passes are what shared
- * memory with 32 banks takes.
+ * Counts, for each instruction that accesses memory, what its requests, executions by a warp, cost:
+ * global memory transfers sectors of 32 bytes, shared memory with 32 banks takes passes.
  */
 #include <gputap/bpf.h>
 
 #include "programs.h"
 
 GPUTAP_ARRAY(sites, struct memtrace_site, MEMTRACE_SITES);
+GPUTAP_ARRAY(strides, unsigned long long, MEMTRACE_SITES);
 
 #define ADD(counter, number) __sync_fetch_and_add(&(counter), (number))
 
@@ -23,9 +23,10 @@ static inline __attribute__((always_inline)) unsigned int min_passes(unsigned in
 	return !!(mask & 0xff) + !!(mask >> 8 & 0xff) + !!(mask >> 16 & 0xff) + !!(mask >> 24);
 }
 
-static inline __attribute__((always_inline)) void count_pattern(struct memtrace_site *site,
-								unsigned int width)
+static inline __attribute__((always_inline)) void
+count_pattern(struct memtrace_site *site, unsigned int key, unsigned int width)
 {
+	unsigned long long *first = bpf_map_lookup_elem(&strides, &key);
 	unsigned long long stride = bpf_warp_stride(GPUTAP_LANE_ADDRESS);
 
 	if (stride == width) {
@@ -34,11 +35,11 @@ static inline __attribute__((always_inline)) void count_pattern(struct memtrace_
 		ADD(site->broadcast, 1);
 	} else if (stride == GPUTAP_NO_STRIDE) {
 		ADD(site->irregular, 1);
-	} else {
-		if (!site->stride)
-			site->stride = stride;
+	} else if (first) {
+		if (!*first)
+			*first = stride;
 		ADD(site->strided, 1);
-		ADD(site->same_stride, site->stride == stride);
+		ADD(site->same_stride, *first == stride);
 	}
 }
 
@@ -56,7 +57,7 @@ static inline __attribute__((always_inline)) int count_request(struct gputap_mem
 	if (space == GPUTAP_SPACE_LOCAL)
 		return 0;
 	if (lanes > 1)
-		count_pattern(site, width);
+		count_pattern(site, key, width);
 	if (space == GPUTAP_SPACE_SHARED) {
 		ADD(site->passes, bpf_warp_bank_passes(GPUTAP_LANE_ADDRESS, width));
 		ADD(site->min_passes, min_passes(mask, width));

@@ -62,8 +62,13 @@ struct memtrace_site {
 	unsigned long long passes, min_passes;   /* of shared memory; without bank conflicts */
 	/* Requests of more than one lane by pattern; strided ones have another constant stride. */
 	unsigned long long unit, broadcast, strided, irregular;
-	unsigned long long stride;      /* in bytes, of the first strided request */
-	unsigned long long same_stride; /* strided requests with this stride */
+	unsigned long long same_stride; /* strided requests with the stride of the first one */
+};
+
+/* What reports have of it: two maps. Arrays to which programs only add are quicker. */
+struct memtrace_row {
+	struct memtrace_site sums;
+	unsigned long long stride; /* in bytes, of the first strided request */
 };
 
 /* A conditional branch. */
@@ -77,11 +82,24 @@ struct hotloop_site {
 	unsigned long long warps, threads; /* that branched back to the start of a loop */
 	unsigned long long entries;        /* by threads that have left the loop */
 	unsigned long long trips;          /* of these; a trip passes the start once */
-	unsigned long long max, not_min;   /* trips of an entry; ~ the minimum */
+};
+
+struct hotloop_extremes {
+	unsigned long long max, not_min; /* trips of an entry; ~ the minimum */
+};
+
+struct hotloop_row {
+	struct hotloop_site sums;
+	struct hotloop_extremes extremes;
 };
 
 /* A load, an atomic or a barrier: by warps. The first counter is 0 if it did not run. */
 struct stall_site {
 	unsigned long long executions;
-	unsigned long long cycles, max; /* waited: the sum, and the longest time */
+	unsigned long long cycles; /* waited */
+};
+
+struct stall_row {
+	struct stall_site sums;
+	unsigned long long max; /* cycles of the longest wait */
 };

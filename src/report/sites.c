@@ -68,7 +68,7 @@ static struct gt_inject_site unknown_site(void)
 struct site_reading {
 	const struct gt_site_report *report;
 	enum gt_site_grouping grouping;
-	const uint64_t *values; /* of the map */
+	const uint64_t *values; /* of the maps */
 	uint32_t count;
 	struct gt_hash *keys;         /* the row of each key */
 	struct gt_hash *instructions; /* the row of each instruction */
@@ -180,12 +180,46 @@ static int add_sites(const struct gt_gpu_run *run, struct site_reading *reading)
 	return error;
 }
 
+/*
+ * The counters of `sites` sites or, less, of those that the maps have room for. *ret_values, which
+ * the caller frees, is NULL without such a map. 0 or -ENOMEM.
+ */
+static int read_values(const struct gt_gpu_run *run, const struct gt_site_report *report,
+		       uint32_t sites, uint64_t **ret_values, uint32_t *ret_count)
+{
+	uint32_t counters = report->counters, sums = report->sums ? report->sums : counters;
+	size_t rest_size = (counters - sums) * sizeof(uint64_t), size = sums * sizeof(uint64_t);
+	uint32_t count = 0, rest_count = 0;
+	const uint64_t *first = gt_gpu_report_values(run, report->map, (uint32_t)size, &count);
+	const uint64_t *rest = rest_size ? gt_gpu_report_values(run, report->rest,
+								(uint32_t)rest_size, &rest_count)
+					 : NULL;
+	uint64_t *values;
+
+	if (!first || (rest_size && (!rest || rest_count != count)))
+		return 0;
+	count = count < sites ? count : sites;
+	values = calloc((size_t)count + 1, counters * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(values + i * counters, first + i * sums, size);
+		if (rest)
+			memcpy(values + i * counters + sums, rest + i * (counters - sums),
+			       rest_size);
+	}
+	*ret_values = values;
+	*ret_count = count;
+	return 0;
+}
+
 static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *report,
 		     struct site_rows *rows)
 {
 	gt_auto(hash) struct gt_hash *keys = gt_hash_new();
 	gt_auto(hash) struct gt_hash *instructions = gt_hash_new();
-	uint32_t count = 0, kept, sites = gt_inject_site_count(run->inject, &kept);
+	gt_autofree uint64_t *values = NULL;
+	uint32_t kept, sites = gt_inject_site_count(run->inject, &kept);
 	struct site_reading reading = {
 		.report = report,
 		.grouping = run->by_line          ? GT_SITES_BY_LINE
@@ -197,9 +231,10 @@ static int read_rows(const struct gt_gpu_run *run, const struct gt_site_report *
 	};
 	int error;
 
-	reading.values =
-		gt_gpu_report_values(run, report->map, report->counters * sizeof(uint64_t), &count);
-	reading.count = count < sites ? count : sites;
+	error = read_values(run, report, sites, &values, &reading.count);
+	if (error)
+		return error;
+	reading.values = values;
 	rows->not_counted = sites - reading.count;
 	rows->items = calloc((size_t)reading.count + 1, sizeof(*rows->items));
 	rows->counters =

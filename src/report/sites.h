@@ -20,10 +20,15 @@ struct gt_site_row {
 	uint64_t *counters;
 };
 
-/* A report on an array whose key is a site and whose value is `counters` numbers of 64 bits. */
+/*
+ * A report on arrays whose key is a site and whose value is numbers of 64 bits: `map` has the first
+ * `sums` counters, to which programs only add, so that it has stripes; `rest` has the others.
+ */
 struct gt_site_report {
 	const char *map;
 	uint32_t counters;              /* at most 64; a row whose first one is 0 did not run */
+	uint32_t sums;                  /* 0: all of them */
+	const char *rest;               /* NULL: sums is 0 */
 	uint64_t not_summed;            /* bit n: of equal sites, counter n is that of the first */
 	uint64_t maxima;                /* bit n: of equal sites, counter n is the highest */
 	enum gt_site_grouping grouping; /* unless run->by_line or run->by_instruction is set */

@@ -4,32 +4,32 @@
 #include "programs.h"
 #include "report/sites.h"
 
-static const struct stall_site *stall_counters(const struct gt_site_row *row)
+static const struct stall_row *stall_counters(const struct gt_site_row *row)
 {
-	return (const struct stall_site *)row->counters;
+	return (const struct stall_row *)row->counters;
 }
 
 static uint64_t count_cycles(const struct gt_site_row *row)
 {
-	return stall_counters(row)->cycles;
+	return stall_counters(row)->sums.cycles;
 }
 
 static void put_wait(const struct gt_site_row *row, struct gt_table *table)
 {
-	const struct stall_site *site = stall_counters(row);
+	const struct stall_row *site = stall_counters(row);
 
-	gt_table_number(table, site->cycles);
-	gt_table_number(table, site->executions);
-	gt_site_put_ratio(table, site->cycles, site->executions);
+	gt_table_number(table, site->sums.cycles);
+	gt_table_number(table, site->sums.executions);
+	gt_site_put_ratio(table, site->sums.cycles, site->sums.executions);
 	gt_table_number(table, site->max);
 }
 
 static void put_wait_json(const struct gt_site_row *row, struct gt_json *json)
 {
-	const struct stall_site *site = stall_counters(row);
+	const struct stall_row *site = stall_counters(row);
 
-	gt_json_u64(json, "cycles", site->cycles);
-	gt_json_u64(json, "executions", site->executions);
+	gt_json_u64(json, "cycles", site->sums.cycles);
+	gt_json_u64(json, "executions", site->sums.executions);
 	gt_json_u64(json, "max", site->max);
 }
 
@@ -41,8 +41,10 @@ static const struct gt_column stall_columns[] = {
 
 static const struct gt_site_report stall_report = {
 	.map = "sites",
-	.counters = sizeof(struct stall_site) / sizeof(uint64_t),
-	.maxima = UINT64_C(1) << (offsetof(struct stall_site, max) / sizeof(uint64_t)),
+	.counters = sizeof(struct stall_row) / sizeof(uint64_t),
+	.sums = sizeof(struct stall_site) / sizeof(uint64_t),
+	.rest = "longest",
+	.maxima = UINT64_C(1) << (offsetof(struct stall_row, max) / sizeof(uint64_t)),
 	.grouping = GT_SITES_BY_LINE,
 	.weight = count_cycles,
 	.columns = stall_columns,
