@@ -68,6 +68,11 @@ struct gt_bpf_map {
 	char *problem;                 /* why GPU programs cannot use it, or NULL. Owned. */
 	struct gt_bpf_type key, value; /* of rings: value is the type of records */
 	bool histogram;                /* of powers of two: programs pass it to bpf_hist_add */
+	/*
+	 * An array of one copy to which programs only add has so many stripes, a power of two:
+	 * multiprocessors add to different ones, and its values are their sums. 0: none.
+	 */
+	uint32_t stripes;
 	uint8_t *initial; /* of the first value, value_size bytes; NULL: zeros. Owned. */
 	uint8_t *presets; /* keys, each followed by its value (map/preset.h). Owned. */
 	uint64_t preset_count;

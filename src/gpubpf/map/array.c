@@ -19,6 +19,23 @@ size_t gt_bpf_map_copy_bytes(const struct gt_bpf_map *map)
 		       : bytes;
 }
 
+enum { STRIPE_UNIT = 128 }; /* a line of the cache of GPUs */
+
+size_t gt_bpf_map_stripe_bytes(const struct gt_bpf_map *map)
+{
+	return (gt_bpf_map_copy_bytes(map) + STRIPE_UNIT - 1) & ~(size_t)(STRIPE_UNIT - 1);
+}
+
+size_t gt_bpf_map_striped_bytes(const struct gt_bpf_map *map, uint32_t copies)
+{
+	size_t bytes;
+
+	if (!map->stripes)
+		return gt_bpf_map_bytes(map, copies);
+	return __builtin_mul_overflow(gt_bpf_map_stripe_bytes(map), map->stripes, &bytes) ? 0
+											  : bytes;
+}
+
 static size_t array_bytes(const struct gt_bpf_map *map, uint32_t copies)
 {
 	size_t bytes = gt_bpf_map_copy_bytes(map);

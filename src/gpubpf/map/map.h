@@ -8,7 +8,8 @@
  * Array (GT_BPF_MAP_ARRAY)
  *   Value k at k * stride, with stride = round_up(value_size, 8). Per-SM, per-warp and per-thread
  *   arrays have `copies` of gt_bpf_map_copy_bytes each, followed by a u64 that counts accesses to
- *   copies beyond the last; these accesses fail.
+ *   copies beyond the last; these accesses fail. A striped array of one copy is that many arrays,
+ *   of which the first has the initial values.
  *
  * Hash (GT_BPF_MAP_HASH)
  *   Chaining (see gt_bpf_hash_link). `buckets` u32 heads, the smallest power of two that is at
@@ -165,6 +166,9 @@ static inline size_t gt_bpf_map_stride(uint32_t size)
 }
 /* The size of a map's memory in bytes; 0 if it overflows. */
 size_t gt_bpf_map_bytes(const struct gt_bpf_map *map, uint32_t copies);
+/* The same with the stripes of an array, gt_bpf_map_stripe_bytes each; 0 if it overflows. */
+size_t gt_bpf_map_striped_bytes(const struct gt_bpf_map *map, uint32_t copies);
+size_t gt_bpf_map_stripe_bytes(const struct gt_bpf_map *map);
 /* The size of one copy of an array. */
 size_t gt_bpf_map_copy_bytes(const struct gt_bpf_map *map);
 /* The capacity of a ring in bytes, for records and their headers. */

@@ -81,9 +81,25 @@ static struct gt_ptxgen_value emit_symbol_address(struct gt_ptxgen *gen,
 	return address;
 }
 
+/* The address of the multiprocessor's stripe. */
+static struct gt_ptxgen_value emit_stripe(struct gt_ptxgen *gen, const struct gt_bpf_map *map,
+					  struct gt_ptxgen_value address)
+{
+	struct gt_ptxgen_value number = gt_ptxgen_b32(gen);
+
+	gt_ptxgen_emit(gen, "mov.u32", number, gt_ptxgen_text("%smid"));
+	gt_ptxgen_emit(gen, "and.b32", number, number, map->stripes - 1);
+	gt_ptxgen_emit(gen, "mad.wide.u32", address, number, (int64_t)gt_bpf_map_stripe_bytes(map),
+		       address);
+	return address;
+}
+
 struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map)
 {
-	return emit_symbol_address(gen, gt_ptxgen_map_symbol(map));
+	const struct gt_bpf_map *known = &gen->object->maps[map];
+	struct gt_ptxgen_value address = emit_symbol_address(gen, gt_ptxgen_map_symbol(map));
+
+	return known->stripes ? emit_stripe(gen, known, address) : address;
 }
 
 struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
