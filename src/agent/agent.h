@@ -132,10 +132,27 @@ void gt_agent_finish(struct gt_agent_exchange *exchange, int error, bool keep);
 bool gt_agent_send_compiled(const struct gt_agent_image *report);
 
 /*
- * The memory of the maps, mapped once per process at the collector's address. False: there is none,
- * and nothing can be patched.
+ * The host area of the maps, mapped once per process at the collector's address. False: there is
+ * none, and nothing can be patched.
  */
 bool gt_agent_map_memory(void **ret_memory, size_t *ret_size);
+/* The device area of the maps, as the collector offers it. */
+struct gt_agent_area {
+	uint64_t address;
+	size_t size;
+	int fd; /* a handle of GPU memory, which the caller maps and closes; -1: it is mapped */
+};
+/* Ask for it: memory of the GPU of this UUID, if possible, or, NULL, host memory. */
+bool gt_agent_ask_area(const uint8_t uuid[16], struct gt_agent_area *ret_area);
+/*
+ * device_maps.c: let the GPU of the current context reach the device area, which is mapped first
+ * where it is not. register_memory does so for host memory.
+ */
+bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t size));
+/* The memory of the maps as gt_agent_map_memory, with the device area in host memory. */
+bool gt_agent_map_on_host(void **ret_memory, size_t *ret_size);
+/* In the child after fork. */
+void gt_agent_device_maps_forked(void);
 /* Whether the collector has such memory, and the process cannot map it. */
 bool gt_agent_misses_memory(void);
 

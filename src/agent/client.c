@@ -222,8 +222,10 @@ static bool exchange_messages(int socket, struct gt_agent_request *request, int 
 	return false;
 }
 
-/* Map a file that was received; it is closed in any case. NULL: errno says why. */
-static void *map_file(int fd, void *address, size_t size, int protection, int flags)
+/* Map a file that was received, from an offset on; it is closed in any case. NULL: errno says why.
+ */
+static void *map_file(int fd, uint64_t offset, void *address, size_t size, int protection,
+		      int flags)
 {
 	struct stat status;
 	void *memory = MAP_FAILED;
@@ -231,9 +233,10 @@ static void *map_file(int fd, void *address, size_t size, int protection, int fl
 
 	if (fd < 0)
 		return NULL;
-	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES && !fstat(fd, &status) &&
-	    (size_t)status.st_size >= size) {
-		memory = mmap(address, size, protection, flags, fd, 0);
+	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES &&
+	    offset <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
+	    (size_t)status.st_size >= offset + size) {
+		memory = mmap(address, size, protection, flags, fd, (off_t)offset);
 		error = errno;
 	}
 	close(fd);
@@ -304,7 +307,7 @@ static bool map_reply(const struct gt_agent_reply *reply, int fd,
 		return false;
 	}
 	/* Private and writable: what the collector writes later does not count. */
-	mapped = map_file(fd, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
+	mapped = map_file(fd, 0, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	if (!mapped)
 		return false;
 	if (!reply->size || !read_names(reply, mapped, &exchange->kernels)) {
@@ -622,7 +625,7 @@ static bool wait_for_maps(void)
 static bool map_maps(int socket, int fd, const struct gt_agent_reply *reply, int64_t end)
 {
 	void *address = (void *)(uintptr_t)reply->address;
-	void *memory = map_file(fd, address, reply->size, PROT_READ | PROT_WRITE,
+	void *memory = map_file(fd, 0, address, reply->size, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_FIXED_NOREPLACE);
 
 	if (!memory)
@@ -675,6 +678,55 @@ bool gt_agent_map_memory(void **ret_memory, size_t *ret_size)
 	*ret_memory = atomic_load(&agent_maps.memory);
 	*ret_size = atomic_load(&agent_maps.size);
 	return *ret_memory;
+}
+
+/* Map the part of the file that is the device area; the file is closed in any case. */
+static bool map_area(int fd, const struct gt_agent_reply *reply)
+{
+	void *address = (void *)(uintptr_t)reply->address;
+	void *memory = map_file(fd, reply->offset, address, reply->size, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_FIXED_NOREPLACE);
+
+	if (memory && memory != address)
+		munmap(memory, reply->size);
+	return memory == address;
+}
+
+/* Take the answer about the device area, and its file. */
+static bool take_area(const struct gt_agent_reply *reply, int fd, struct gt_agent_area *ret_area)
+{
+	bool is_handle = reply->verdict == GT_AGENT_HANDLE;
+
+	*ret_area = (struct gt_agent_area){reply->address, reply->size, is_handle ? fd : -1};
+	if (reply->address && reply->size && reply->size <= GT_AGENT_MAX_IMAGE && fd >= 0) {
+		if (is_handle)
+			return true;
+		if (reply->verdict == GT_AGENT_MEMORY)
+			return map_area(fd, reply);
+	}
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+bool gt_agent_ask_area(const uint8_t uuid[16], struct gt_agent_area *ret_area)
+{
+	struct gt_agent_request request = {
+		.operation = GT_AGENT_DEVICE_MAPS,
+		.capability = uuid != NULL,
+	};
+	int64_t end = deadline_of_request();
+	int fd = -1, socket = connect_collector(end);
+	struct gt_agent_reply reply;
+	bool is_answered;
+
+	if (socket < 0)
+		return false;
+	if (uuid)
+		memcpy(request.device, uuid, sizeof(request.device));
+	is_answered = exchange_messages(socket, &request, -1, end, &reply, &fd);
+	close(socket);
+	return is_answered && take_area(&reply, fd, ret_area);
 }
 
 bool gt_agent_misses_memory(void)
@@ -733,7 +785,7 @@ const struct gt_agent_call_table *gt_agent_request_calls(size_t *ret_size)
 	if (exchange_messages(socket, &request, -1, end, &reply, &fd)) {
 		if (reply.verdict == GT_AGENT_TABLE && fd >= 0) {
 			*ret_size = reply.size;
-			table = map_file(fd, NULL, reply.size, PROT_READ, MAP_PRIVATE);
+			table = map_file(fd, 0, NULL, reply.size, PROT_READ, MAP_PRIVATE);
 		} else if (fd >= 0) {
 			close(fd);
 		}

@@ -35,6 +35,7 @@ static struct {
 
 void gt_agent_contexts_forked(void)
 {
+	gt_agent_device_maps_forked();
 	pthread_mutex_init(&contexts.lock, NULL);
 }
 
@@ -57,6 +58,12 @@ static bool register_memory(void *memory, size_t size)
 		OWN3(cuMemHostRegister_v2, memory, size,
 		     CU_REGISTER_PORTABLE | CU_REGISTER_DEVICEMAP);
 	return is_registered(memory);
+}
+
+/* Let the current context reach all maps. */
+static bool reach_maps(void *memory, size_t size)
+{
+	return register_memory(memory, size) && gt_agent_device_maps_ready(register_memory);
 }
 
 /* ---- known contexts -------------------------------------------------------------------- */
@@ -128,7 +135,7 @@ static void connect_context(void *handle, void *memory, size_t size)
 
 	if (OWN1(cuCtxPushCurrent_v2, handle))
 		return;
-	if (register_memory(memory, size))
+	if (reach_maps(memory, size))
 		confirm_context(handle);
 	OWN1(cuCtxPopCurrent_v2, &popped);
 }
@@ -181,7 +188,7 @@ static bool register_in_primary_context(void *memory, size_t size)
 		return false;
 	if (!OWN1(cuCtxPushCurrent_v2, context)) {
 		before = is_registered(memory);
-		after = before || register_memory(memory, size);
+		after = reach_maps(memory, size);
 		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
 	if (before || !after) {
@@ -206,7 +213,7 @@ bool gt_agent_maps_ready(void)
 			return false;
 	} else {
 		add_context(context);
-		if (!register_memory(memory, size))
+		if (!reach_maps(memory, size))
 			return false;
 		confirm_context(context);
 	}

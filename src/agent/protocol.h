@@ -10,10 +10,14 @@
  *	gt_agent_result                       ►
  *
  * Neither trusts the other: sizes are checked against the files, and a file's size against its
- * limits. The memory of maps is one memfd, which the agent asks for by a request without an image,
- * and maps at the address that the collector names. Maps that host programs use, too, are arrays of
- * the kernel: they follow, each in a reply of its own, and replace pages of the memfd. So the text
- * of a patched module is the same on each run, and the driver's cache of compiled modules works.
+ * limits. The memory of maps is two areas, which the agent asks for by requests without an image,
+ * and maps at the addresses that the collector names. So the text of a patched module is the same
+ * on each run, and the driver's cache of compiled modules works.
+ *
+ * The host area is a memfd. Maps that host programs use, too, are arrays of the kernel: they
+ * follow, each in a reply of its own, and replace pages of the memfd. The device area is memory of
+ * a GPU, which the collector owns, so that what is there outlives the process; or, where it cannot
+ * be, another part of the memfd.
  */
 #pragma once
 
@@ -38,7 +42,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 9,
+	GT_AGENT_VERSION = 10,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -48,7 +52,7 @@ enum gt_agent_limits {
 };
 
 enum gt_agent_operation {
-	GT_AGENT_MAPS = 1, /* the memory of the maps */
+	GT_AGENT_MAPS = 1, /* the host area of the maps */
 	GT_AGENT_IMAGE,    /* an image to be patched */
 	GT_AGENT_COMPILED, /* a cubin, and what the program compiled it from */
 	/*
@@ -72,6 +76,9 @@ enum gt_agent_operation {
 	 * answer is as that of IMAGE.
 	 */
 	GT_AGENT_PROGRAM,
+	/* The device area of the maps: in the memory of the GPU `device` if `capability` is not 0
+	 */
+	GT_AGENT_DEVICE_MAPS,
 };
 
 /* What the devices of an OpenCL program take. */
@@ -89,7 +96,10 @@ struct gt_agent_request {
 	__u32 capability;      /* of the device: 75 for 7.5 */
 	__u32 thread, process; /* as the agent sees them */
 	__u32 form;            /* of GT_AGENT_PROGRAM: gt_agent_form */
-	__u64 fingerprint[2];  /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
+	union {
+		__u64 fingerprint[2]; /* of GT_AGENT_FINGERPRINT (base/fingerprint.h) */
+		__u8 device[16];      /* of GT_AGENT_DEVICE_MAPS: its UUID */
+	};
 	char token[GT_AGENT_TOKEN];
 };
 
@@ -97,12 +107,13 @@ enum gt_agent_verdict {
 	GT_AGENT_ORIGINAL, /* load the original */
 	GT_AGENT_WHOLE,    /* load the attached image in place of the original */
 	GT_AGENT_SIDE,     /* load both; look-ups of the kernels find those of the attached image */
-	GT_AGENT_MEMORY,   /* map the file that is attached at `address` */
+	GT_AGENT_MEMORY,   /* map the file that is attached, from `offset` on, at `address` */
 	/* of GT_AGENT_COMPILED: the PTX of this cubin is not known yet; of NAMES, FINGERPRINT */
 	GT_AGENT_WANTED,
-	GT_AGENT_ARRAY, /* map the array of the kernel that is attached over that memory */
-	GT_AGENT_RING,  /* map the ring that is attached; `size` is that of its data */
-	GT_AGENT_TABLE, /* map the table that is attached, to be read */
+	GT_AGENT_ARRAY,  /* map the array of the kernel that is attached over that memory */
+	GT_AGENT_RING,   /* map the ring that is attached; `size` is that of its data */
+	GT_AGENT_TABLE,  /* map the table that is attached, to be read */
+	GT_AGENT_HANDLE, /* map the memory of a GPU whose shareable handle is attached */
 };
 
 enum gt_agent_reply_flags {
@@ -114,7 +125,7 @@ struct gt_agent_reply {
 	__u32 magic;
 	__u32 verdict; /* gt_agent_verdict */
 	__u64 size;    /* of the attached image or memory, at the start of the file */
-	__u64 address; /* MEMORY, ARRAY */
+	__u64 address; /* MEMORY, ARRAY, HANDLE */
 	__u32 arrays;  /* MEMORY: replies that follow */
 	/* WHOLE, SIDE: after the image this many mangled names with a NUL each, sorted. */
 	__u32 kernels;
@@ -122,6 +133,7 @@ struct gt_agent_reply {
 	__u32 flags;         /* gt_agent_reply_flags */
 	__u32 max_registers; /* of a link; 0: no limit */
 	__u32 reserved;
+	__u64 offset; /* MEMORY */
 };
 
 /* Errors of the agent, beside those of the driver. */

@@ -27,7 +27,7 @@ struct gt_agent_services {
 	/* In the child after fork. */
 	void (*forked)(void);
 	void (*set_wrap)(gt_agent_wrap_function *wrap);
-	/* For libgputap-opencl.so: gt_agent_map_memory, gt_agent_ask_program, gt_agent_finish,
+	/* For libgputap-opencl.so: gt_agent_map_on_host, gt_agent_ask_program, gt_agent_finish,
 	 * gt_agent_ask_names. */
 	bool (*map_memory)(void **ret_memory, size_t *ret_size);
 	void (*ask_program)(const void *data, size_t size, uint32_t form,

@@ -21,6 +21,7 @@ static const struct gt_option option_table[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	GT_CLI_OPTION_KERNEL,
+	GT_CLI_OPTION_HOST_MAPS,
 	{0, "prog", "NAME,…", "insert only these programs of the objects (all)", GT_OPTION_LIST,
 	 AT(names), NULL},
 	GT_CLI_OPTION_SET(AT(values)),

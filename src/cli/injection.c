@@ -337,6 +337,7 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 		.threads = (uint32_t)self->given->threads,
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
+		.host_maps = self->given->host_maps,
 		.reads_registers = self->reads_registers,
 		.filters = self->filters,
 		.kernels = self->given->kernels.words.items,
@@ -349,6 +350,7 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 	};
 	int error;
 
+	gt_inject_stripe_maps(self->object, self->programs, self->count);
 	self->cache = find_cache();
 	options.cache = self->cache;
 	error = gt_inject_open(&options, ret_inject, diag);

@@ -18,7 +18,7 @@ enum gt_cli_injection_rows {
 
 /* As given on the command line. */
 struct gt_cli_injection_options {
-	bool json, verbose, allow_control, switchable, start_off;
+	bool json, verbose, allow_control, switchable, start_off, host_maps;
 	bool each;             /* print each record of a report */
 	bool no_host_programs; /* omit those of the object */
 	bool null;             /* load matched modules in the same way, and insert nothing */
@@ -47,6 +47,14 @@ enum {
 			"insert the programs only into kernels whose name, mangled or demangled, " \
 			"matches the glob KERNEL; may be repeated",                                \
 			GT_OPTION_WORDS, offsetof(struct gt_cli_injection_options, kernels), NULL  \
+	}
+
+/* Where maps are. */
+#define GT_CLI_OPTION_HOST_MAPS                                                                    \
+	{                                                                                          \
+		0, "host-maps", NULL,                                                              \
+			"keep the maps in host memory: slower, but no GPU memory is needed",       \
+			GT_OPTION_FLAG, offsetof(struct gt_cli_injection_options, host_maps), NULL \
 	}
 
 /* The options that change programs while they run, at offsets of gt_cli_injection_options. */

@@ -513,6 +513,11 @@ int gt_bpf_filter_change(struct gt_bpf_filter *inserted, const struct gt_bpf_fil
 	return 0;
 }
 
+size_t gt_bpf_filter_parameter_bytes(const struct gt_bpf_filter *filter)
+{
+	return first_slot(filter) * sizeof(uint64_t);
+}
+
 uint64_t gt_bpf_filter_skipped(const struct gt_bpf_filter *filter, const void *memory)
 {
 	const uint64_t *words = memory;

@@ -71,6 +71,8 @@ int gt_bpf_filter_change(struct gt_bpf_filter *inserted, const struct gt_bpf_fil
 			 bool has_terms, void *memory, struct gt_diag *diag);
 /* Write all parameters: what `memory` holds initially. */
 void gt_bpf_filter_write(const struct gt_bpf_filter *filter, void *memory);
+/* The size of the parameters, which are at the start of the memory. */
+size_t gt_bpf_filter_parameter_bytes(const struct gt_bpf_filter *filter);
 /* The runs that sampling did not let pass, of all slots. */
 uint64_t gt_bpf_filter_skipped(const struct gt_bpf_filter *filter, const void *memory);
 

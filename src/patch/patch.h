@@ -97,6 +97,8 @@ enum {
 
 /* No launch yet. */
 void gt_patch_shape_clear(struct gt_patch_shape *shape);
+/* Add the launches of another record. */
+void gt_patch_shape_add(struct gt_patch_shape *shape, const struct gt_patch_shape *other);
 /*
  * The shape of all launches. 0; -ENOENT: none was recorded; -EEXIST: they differ. The memory may be
  * shared with a process that is not trusted.

@@ -199,6 +199,26 @@ void gt_patch_shape_clear(struct gt_patch_shape *shape)
 	*shape = (struct gt_patch_shape){.min_grid = UINT64_MAX, .min_block = UINT64_MAX};
 }
 
+static void raise(uint64_t *max, uint64_t other)
+{
+	if (*max < other)
+		*max = other;
+}
+
+static void lower(uint64_t *min, uint64_t other)
+{
+	if (*min > other)
+		*min = other;
+}
+
+void gt_patch_shape_add(struct gt_patch_shape *shape, const struct gt_patch_shape *other)
+{
+	raise(&shape->max_grid, other->max_grid);
+	lower(&shape->min_grid, other->min_grid);
+	raise(&shape->max_block, other->max_block);
+	lower(&shape->min_block, other->min_block);
+}
+
 int gt_patch_shape_read(const struct gt_patch_shape *shape, uint32_t ret_grid[3],
 			uint32_t ret_block[3])
 {

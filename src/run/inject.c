@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "launch/gpu.h"
 #include "run/inject_private.h"
 #include "run/inject_reuse.h"
 
@@ -78,6 +79,25 @@ void gt_inject_close(struct gt_inject *inject)
 void gt_inject_recover_always(struct gt_inject *inject, bool always)
 {
 	inject->recover_always = always;
+}
+
+int gt_inject_use_driver(struct gt_inject *inject, bool soft, struct gt_diag *diag)
+{
+	inject->devices.enabled = !inject->options.host_maps;
+	free(inject->devices.library);
+	inject->devices.library = NULL;
+	return gt_gpu_driver_library(soft ? GT_GPU_SOFT : GT_GPU_NVIDIA, &inject->devices.library,
+				     diag);
+}
+
+const char *gt_inject_map_remark(const struct gt_inject *inject)
+{
+	return *inject->devices.reason ? inject->devices.reason : NULL;
+}
+
+bool gt_inject_is_busy(const struct gt_inject *inject)
+{
+	return inject->devices.busy;
 }
 
 const char *gt_inject_socket(const struct gt_inject *inject)

@@ -5,7 +5,9 @@
  * Whatever comes from a process is hostile: it is bounded and parsed, and only the bytes that were
  * parsed are returned.
  *
- * All maps are in host memory that the GPUs reach, at one address in every process.
+ * Maps are in the memory of the GPUs that execute patched code. Those that host programs access,
+ * too, are in host memory that the GPUs reach, and so are all where gputap cannot share memory of a
+ * GPU with the command. Every process has them at the same address.
  */
 #pragma once
 
@@ -62,6 +64,7 @@ struct gt_inject_options {
 	uint32_t kernel_count;
 	bool switchable;      /* gt_inject_switch, 'gputap probe on' and 'off' */
 	bool switched_off;    /* initially */
+	bool host_maps;       /* keep all maps in host memory */
 	bool reads_registers; /* gt_inject_registers */
 	/* By program, as inserted before it (gpubpf/filter.h); NULL: none. Changed by 'gputap
 	 * probe'. */
@@ -85,6 +88,13 @@ struct gt_inject_options {
 
 struct gt_inject;
 
+/*
+ * Give stripes (gpubpf/program.h) to the maps of the object to which the verified programs only
+ * add, before gt_inject_open: an atomic addition to one address delays all multiprocessors.
+ */
+void gt_inject_stripe_maps(struct gt_bpf_object *object, const struct gt_patch_program *programs,
+			   uint32_t count);
+
 /* Allocate the maps and listen. Everything in the options must outlive the result. 0 or -Exxx. */
 int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
 		   struct gt_diag *diag);
@@ -107,6 +117,12 @@ const char *gt_inject_socket(const struct gt_inject *inject);
  */
 void gt_inject_recover_always(struct gt_inject *inject, bool always);
 
+/*
+ * The driver of the command's GPU, by which gputap shares its memory: soft: the software GPU. Else
+ * all maps are in host memory. 0 or -Exxx.
+ */
+int gt_inject_use_driver(struct gt_inject *inject, bool soft, struct gt_diag *diag);
+
 /* Readable when there is something to do. */
 int gt_inject_fd(const struct gt_inject *inject);
 /* Do it. 0 or -Exxx; errors of single processes are part of the coverage. */
@@ -126,7 +142,7 @@ int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const ch
 /* A program's filter, or NULL. */
 struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program);
 /* The runs of a program that sampling skipped. */
-uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program);
+uint64_t gt_inject_skipped(struct gt_inject *inject, uint32_t program);
 
 /* Of all processes. */
 struct gt_inject_event_counts {
@@ -220,6 +236,14 @@ bool gt_inject_site(const struct gt_inject *inject, uint32_t number,
 		    struct gt_inject_site *ret_site);
 /* Sites up to now; those from *ret_kept on are not kept. */
 uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept);
+
+/*
+ * Why maps of programs that were inserted are in host memory although they need not be, or why they
+ * could not be read; NULL: neither is the case.
+ */
+const char *gt_inject_map_remark(const struct gt_inject *inject);
+/* Whether a ring had records since the last gt_inject_poll: there may be more soon. */
+bool gt_inject_is_busy(const struct gt_inject *inject);
 
 /* Whether programs use a map; it is one of the object. */
 bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map);

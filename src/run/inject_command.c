@@ -17,6 +17,7 @@
 
 enum {
 	IDLE_MS = 50, /* the maximum delay of records */
+	BUSY_MS = 1,  /* while records come */
 };
 
 int gt_inject_environment(struct gt_inject *inject, struct gt_environment *environment,
@@ -28,6 +29,8 @@ int gt_inject_environment(struct gt_inject *inject, struct gt_environment *envir
 
 	/* The software GPU executes PTX alone. */
 	gt_inject_recover_always(inject, environment->soft_gpu);
+	if (!error)
+		error = gt_inject_use_driver(inject, environment->soft_gpu, diag);
 	if (!error)
 		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
 	if (!error)
@@ -157,7 +160,7 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 	bool ended = false;
 
 	while (!ended && !error) {
-		poll(ready, gt_countof(ready), IDLE_MS);
+		poll(ready, gt_countof(ready), gt_inject_is_busy(inject) ? BUSY_MS : IDLE_MS);
 		/* The socket keeps the command's last messages after its end. */
 		ended = has_ended(child, ret_status);
 		if (!ended)

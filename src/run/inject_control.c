@@ -110,8 +110,7 @@ static bool send_reply(int fd, struct gt_control_reply *reply)
 	       (ssize_t)sizeof(*reply);
 }
 
-static void put_filter(const struct gt_inject *inject, uint32_t program,
-		       struct gt_control_reply *reply)
+static void put_filter(struct gt_inject *inject, uint32_t program, struct gt_control_reply *reply)
 {
 	const struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
 	gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -124,7 +123,7 @@ static void put_filter(const struct gt_inject *inject, uint32_t program,
 	reply->skipped = gt_inject_skipped(inject, program);
 }
 
-static bool send_program(const struct gt_inject *inject, int fd, uint32_t program)
+static bool send_program(struct gt_inject *inject, int fd, uint32_t program)
 {
 	const struct gt_inject_program *known = &inject->programs[program];
 	const char *section = inject->options.programs[program].section.text;

@@ -457,8 +457,8 @@ static struct gt_patch_options make_options(const struct gt_inject *inject)
 		.kernels = inject->options.kernels,
 		.kernel_count = inject->options.kernel_count,
 		.switchable = inject->options.switchable,
-		.switches = GT_INJECT_MAP_ADDRESS,
-		.shapes = GT_INJECT_MAP_ADDRESS + inject->memory.shapes,
+		.switches = gt_inject_address(inject, inject->memory.switches),
+		.shapes = gt_inject_address(inject, inject->memory.shapes),
 	};
 }
 
@@ -534,7 +534,7 @@ void gt_inject_image_patch(struct gt_inject_job *job)
 		.maps = inject->memory.words,
 		.output = {inject->memory.words[inject->map_count][0],
 			   inject->memory.words[inject->map_count][1]},
-		.calls = {GT_INJECT_MAP_ADDRESS + inject->host_calls.offset, 1},
+		.calls = {gt_inject_address(inject, inject->host_calls.offset), 1},
 		.pid_tgid = job->query.pid_tgid,
 	};
 	struct gt_patch_options options = make_options(inject);

@@ -215,6 +215,9 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 	case GT_AGENT_MAPS:
 		gt_inject_memory_send(inject, connection->fd);
 		return false;
+	case GT_AGENT_DEVICE_MAPS:
+		gt_inject_memory_send_device(inject, request, connection->fd);
+		return false;
 	default:
 		return false;
 	}
@@ -267,6 +270,8 @@ int gt_inject_poll(struct gt_inject *inject, struct gt_diag *diag)
 {
 	int error = 0, count = 1;
 
+	inject->devices.round++;
+	inject->devices.busy = false;
 	/* A bound: agents that connect all the time must not keep the caller here. */
 	for (int i = 0; i < MAX_CONNECTIONS && count > 0 && !error; i++)
 		error = poll_agents(inject, &count, diag);

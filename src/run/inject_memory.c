@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The memory of the maps, which the traced processes map, too: layout, views, rings. */
+/* The memory of the maps, which the traced processes map, too. */
 #include "run/inject_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,21 +26,62 @@ static const struct gt_bpf_map output_map = {
 	.max_entries = GT_OUTPUT_BYTES,
 };
 
-static const struct gt_bpf_map *map_of(const struct gt_inject *inject, uint32_t number)
+const struct gt_bpf_map *gt_inject_map(const struct gt_inject *inject, uint32_t number)
 {
 	return number < inject->map_count ? &inject->options.object->maps[number] : &output_map;
 }
 
-static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
+uint64_t gt_inject_address(const struct gt_inject *inject, size_t offset)
 {
-	const struct gt_bpf_map *map = map_of(inject, number);
+	size_t host = inject->memory.host_size;
+
+	return offset < host ? GT_INJECT_HOST_ADDRESS + offset
+			     : GT_INJECT_DEVICE_ADDRESS + (offset - host);
+}
+
+/* ---- layout ---------------------------------------------------------------------------- */
+
+/* The kernel's array of a map, or -1. */
+static int array_of(const struct gt_inject *inject, uint32_t number)
+{
+	return inject->options.host_programs && number < inject->map_count &&
+			       !gt_inject_map(inject, number)->internal &&
+			       !gt_bpf_map_is_on_host(gt_inject_map(inject, number))
+		       ? gt_host_group_arrays(inject->options.host_programs)[number]
+		       : -1;
+}
+
+/* Whether a map is in the host area: others than GPU programs and gputap access it. */
+static bool is_host_map(const struct gt_inject *inject, uint32_t number)
+{
+	const struct gt_bpf_map *map = gt_inject_map(inject, number);
+	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
+
+	return array_of(inject, number) >= 0 ||
+	       (kind && !map->internal && kind->shape != GT_BPF_MAP_RING &&
+		gt_bpf_map_place(map) == GT_BPF_MAP_SHARED);
+}
+
+/* Add an area of whole pages. -ENOMEM: too much. */
+static int add_pages(struct gt_inject_memory *memory, size_t bytes, size_t *ret_offset)
+{
+	if (bytes > GT_AGENT_MAX_IMAGE || bytes > GT_AGENT_MAX_IMAGE - memory->size)
+		return -ENOMEM;
+	*ret_offset = memory->size;
+	memory->size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return 0;
+}
+
+/* The copies that a map needs. A map on the host has no memory that is shared. */
+static int count_copies(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
+{
+	const struct gt_bpf_map *map = gt_inject_map(inject, number);
 	struct gt_inject_memory *memory = &inject->memory;
 	const struct gt_bpf_map_grid grid = {
 		.multiprocessors = MULTIPROCESSORS,
 		.grid = {(inject->options.threads + BLOCK - 1) / BLOCK, 1, 1},
 		.block = {BLOCK, 1, 1},
 	};
-	size_t bytes;
 	int error;
 
 	memory->offsets[number] = SIZE_MAX;
@@ -53,49 +95,73 @@ static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 		return gt_inject_calls_plan(inject, number, diag);
 	}
 	memory->copies[number] = gt_bpf_map_copies_for(map, &grid);
-	bytes = memory->copies[number] ? gt_bpf_map_bytes(map, memory->copies[number]) : 0;
-	if (!bytes || bytes > GT_AGENT_MAX_IMAGE - memory->size)
+	return 0;
+}
+
+static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
+{
+	const struct gt_bpf_map *map = gt_inject_map(inject, number);
+	struct gt_inject_memory *memory = &inject->memory;
+	uint32_t copies = memory->copies[number];
+	size_t bytes = copies ? gt_bpf_map_striped_bytes(map, copies) : 0;
+
+	if (map->host_only || gt_bpf_map_is_on_host(map))
+		return 0;
+	if (!bytes || add_pages(memory, bytes, &memory->offsets[number]))
 		return gt_diag(diag, -ENOMEM, "run", map->name,
 			       "the map has %u copies, which need more than 1 GiB with the other "
 			       "maps: lower --threads",
-			       memory->copies[number]);
-	memory->offsets[number] = memory->size;
-	memory->words[number][0] = GT_INJECT_MAP_ADDRESS + memory->size;
-	memory->words[number][1] = memory->copies[number];
-	memory->size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+			       copies);
 	return 0;
 }
 
-/* After the maps. */
-static int plan_calls(struct gt_inject *inject, struct gt_diag *diag)
+static int plan_maps(struct gt_inject *inject, bool on_host, struct gt_diag *diag)
 {
-	size_t bytes = gt_host_call_layout_of(inject->options.object).bytes;
+	int error = 0;
 
-	if (bytes > GT_AGENT_MAX_IMAGE - inject->memory.size)
-		return gt_diag(diag, -ENOMEM, "run", NULL,
+	for (uint32_t i = 0; i <= inject->map_count && !error; i++)
+		if (is_host_map(inject, i) == on_host)
+			error = plan_map(inject, i, diag);
+	return error;
+}
+
+static int plan_areas(struct gt_inject *inject, struct gt_diag *diag)
+{
+	struct gt_inject_memory *memory = &inject->memory;
+	size_t calls = gt_host_call_layout_of(inject->options.object).bytes, rest;
+	int error = 0;
+
+	for (uint32_t i = 0; i <= inject->map_count && !error; i++)
+		error = count_copies(inject, i, diag);
+	if (!error)
+		error = plan_maps(inject, true, diag);
+	/* The area is not empty. */
+	if (!error && add_pages(memory, calls ? calls : PAGE, &inject->host_calls.offset))
+		error = -ENOMEM;
+	memory->host_size = memory->size;
+	if (!error && add_pages(memory, PAGE, &memory->switches))
+		error = -ENOMEM;
+	if (!error)
+		error = plan_maps(inject, false, diag);
+	if (!error &&
+	    add_pages(memory, inject->map_count * sizeof(struct gt_patch_shape), &memory->shapes))
+		error = -ENOMEM;
+	rest = (memory->size - memory->host_size) % GT_DEVICE_SHARED_UNIT;
+	if (!error && rest && add_pages(memory, GT_DEVICE_SHARED_UNIT - rest, &rest))
+		error = -ENOMEM;
+	if (error)
+		return gt_diag(diag, error, "run", NULL,
 			       "the maps need more than 1 GiB: lower --threads");
-	inject->host_calls.offset = inject->memory.size;
-	inject->memory.size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	for (uint32_t i = 0; i <= inject->map_count; i++) {
+		if (memory->offsets[i] == SIZE_MAX)
+			continue;
+		memory->words[i][0] = gt_inject_address(inject, memory->offsets[i]);
+		memory->words[i][1] = memory->copies[i];
+	}
 	return 0;
 }
 
-/* After the calls. */
-static int plan_shapes(struct gt_inject *inject, struct gt_diag *diag)
-{
-	size_t bytes = inject->map_count * sizeof(struct gt_patch_shape);
-
-	if (bytes > GT_AGENT_MAX_IMAGE - inject->memory.size)
-		return gt_diag(diag, -ENOMEM, "run", NULL,
-			       "the maps need more than 1 GiB: lower --threads");
-	inject->memory.shapes = inject->memory.size;
-	inject->memory.size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
-	return 0;
-}
-
-static struct gt_patch_shape *shape_of(const struct gt_inject *inject, uint32_t map)
-{
-	return (struct gt_patch_shape *)(inject->memory.data + inject->memory.shapes) + map;
-}
+/* ---- the file -------------------------------------------------------------------------- */
 
 static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 {
@@ -118,19 +184,10 @@ static int map_memory(struct gt_inject *inject, struct gt_diag *diag)
 	return 0;
 }
 
-/* The kernel's array of a map, or -1. */
-static int array_of(const struct gt_inject *inject, uint32_t number)
-{
-	return inject->options.host_programs && number < inject->map_count &&
-			       !map_of(inject, number)->internal &&
-			       !gt_bpf_map_is_on_host(map_of(inject, number))
-		       ? gt_host_group_arrays(inject->options.host_programs)[number]
-		       : -1;
-}
-
 static size_t page_bytes(const struct gt_inject *inject, uint32_t number)
 {
-	size_t bytes = gt_bpf_map_bytes(map_of(inject, number), inject->memory.copies[number]);
+	size_t bytes =
+		gt_bpf_map_bytes(gt_inject_map(inject, number), inject->memory.copies[number]);
 
 	return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
@@ -142,7 +199,7 @@ static int map_array(struct gt_inject *inject, uint32_t number, struct gt_diag *
 
 	if (mmap(data, page_bytes(inject, number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		 array_of(inject, number), 0) == MAP_FAILED)
-		return gt_diag(diag, -errno, "run", map_of(inject, number)->name,
+		return gt_diag(diag, -errno, "run", gt_inject_map(inject, number)->name,
 			       "cannot map the kernel's array: %s", strerror(errno));
 	return 0;
 }
@@ -162,8 +219,8 @@ bool gt_inject_memory_send(const struct gt_inject *inject, int socket)
 	struct gt_agent_reply reply = {
 		.magic = GT_AGENT_MAGIC,
 		.verdict = GT_AGENT_MEMORY,
-		.size = memory->size,
-		.address = GT_INJECT_MAP_ADDRESS,
+		.size = memory->host_size,
+		.address = GT_INJECT_HOST_ADDRESS,
 		.arrays = count_arrays(inject),
 	};
 	bool sent = gt_agent_send(socket, &reply, sizeof(reply), memory->fd, MSG_DONTWAIT);
@@ -181,9 +238,54 @@ bool gt_inject_memory_send(const struct gt_inject *inject, int socket)
 	return sent;
 }
 
+bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agent_request *request,
+				  int socket)
+{
+	struct gt_inject_memory *memory = &inject->memory;
+	const struct gt_inject_copy *copy =
+		request->capability ? gt_inject_copy_on(inject, request->device) : NULL;
+	const struct gt_agent_reply reply = {
+		.magic = GT_AGENT_MAGIC,
+		.verdict = copy ? GT_AGENT_HANDLE : GT_AGENT_MEMORY,
+		.size = memory->size - memory->host_size,
+		.address = GT_INJECT_DEVICE_ADDRESS,
+		.offset = copy ? 0 : memory->host_size,
+	};
+
+	memory->device_in_file |= !copy;
+	if (!request->capability && inject->devices.copies.count && !*inject->devices.reason)
+		snprintf(inject->devices.reason, sizeof(inject->devices.reason),
+			 "a process could not map the memory of its GPU");
+	return gt_agent_send(socket, &reply, sizeof(reply), copy ? copy->fd : memory->fd,
+			     MSG_DONTWAIT);
+}
+
+void gt_inject_memory_initialise(const struct gt_inject *inject, uint8_t *area)
+{
+	const struct gt_inject_memory *memory = &inject->memory;
+	size_t start = memory->host_size;
+	uint32_t *switches = (uint32_t *)(void *)(area + (memory->switches - start));
+	void *shapes = area + (memory->shapes - start);
+
+	for (uint32_t i = 0; i < inject->options.program_count; i++)
+		switches[i] = !inject->programs[i].off;
+	for (uint32_t i = 0; i <= inject->map_count; i++)
+		if (memory->offsets[i] != SIZE_MAX && memory->offsets[i] >= start)
+			gt_bpf_map_initialise(gt_inject_map(inject, i), memory->copies[i],
+					      area + (memory->offsets[i] - start));
+	for (uint32_t i = 0; i < inject->options.program_count; i++) {
+		const struct gt_bpf_filter *filter = gt_inject_filter(inject, i);
+
+		if (filter)
+			gt_bpf_filter_write(filter, area + (memory->offsets[filter->map] - start));
+	}
+	for (uint32_t i = 0; i < inject->map_count; i++)
+		gt_patch_shape_clear((struct gt_patch_shape *)shapes + i);
+}
+
 static int open_map(struct gt_inject *inject, uint32_t number, struct gt_diag *diag)
 {
-	const struct gt_bpf_map *map = map_of(inject, number);
+	const struct gt_bpf_map *map = gt_inject_map(inject, number);
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 	uint8_t *data = inject->memory.data + inject->memory.offsets[number];
 
@@ -196,7 +298,8 @@ static int open_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 			gt_bpf_map_set_presets(map, 1, data);
 		return error;
 	}
-	gt_bpf_map_initialise(map, inject->memory.copies[number], data);
+	if (inject->memory.offsets[number] < inject->memory.host_size)
+		gt_bpf_map_initialise(map, inject->memory.copies[number], data);
 	return kind->shape == GT_BPF_MAP_RING
 		       ? gt_ring_reader_open(map, data, &inject->readers[number])
 		       : 0;
@@ -209,39 +312,36 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 	int error = 0;
 
 	_Static_assert(GT_PATCH_MAX_PROGRAMS * sizeof(uint32_t) <= PAGE, "switches in one page");
-	memory->size = PAGE;
 	memory->offsets = calloc(count, sizeof(*memory->offsets));
 	memory->copies = calloc(count, sizeof(*memory->copies));
 	memory->words = calloc(count, sizeof(*memory->words));
 	memory->grids = calloc(count, sizeof(*memory->grids));
+	memory->merged = calloc(count, sizeof(*memory->merged));
 	inject->readers = calloc(count, sizeof(*inject->readers));
 	if (!memory->offsets || !memory->copies || !memory->words || !memory->grids ||
-	    !inject->readers)
+	    !memory->merged || !inject->readers)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
-	for (uint32_t i = 0; i < count && !error; i++)
-		error = plan_map(inject, i, diag);
+	error = plan_areas(inject, diag);
 	if (!error && count_arrays(inject) > GT_AGENT_MAX_ARRAYS)
 		error = gt_diag(diag, -E2BIG, "run", NULL,
 				"more than %d maps are shared with host programs",
 				GT_AGENT_MAX_ARRAYS);
 	if (!error)
-		error = plan_calls(inject, diag);
-	if (!error)
-		error = plan_shapes(inject, diag);
-	if (!error)
 		error = map_memory(inject, diag);
-	for (uint32_t i = 0; i < inject->options.program_count && !error; i++)
-		gt_inject_switch(inject, i, !inject->options.switched_off);
+	for (uint32_t i = 0; i < inject->options.program_count; i++)
+		inject->programs[i].off = inject->options.switched_off;
+	if (!error)
+		gt_inject_memory_initialise(inject, memory->data + memory->host_size);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = open_map(inject, i, diag);
-	for (uint32_t i = 0; i < inject->map_count && !error; i++)
-		gt_patch_shape_clear(shape_of(inject, i));
 	return error ? error : gt_inject_calls_start(inject, diag);
 }
 
 void gt_inject_memory_close(struct gt_inject *inject)
 {
 	gt_inject_calls_stop(inject);
+	gt_inject_devices_close(inject);
+	gt_inject_maps_close(inject);
 	for (uint32_t i = 0; inject->readers && i <= inject->map_count; i++)
 		gt_ring_reader_close(&inject->readers[i]);
 	if (inject->memory.data)
@@ -251,88 +351,6 @@ void gt_inject_memory_close(struct gt_inject *inject)
 	free(inject->memory.copies);
 	free(inject->memory.words);
 	free(inject->memory.grids);
+	free(inject->memory.merged);
 	free(inject->readers);
-}
-
-void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on)
-{
-	uint32_t *switches = (uint32_t *)inject->memory.data;
-
-	inject->programs[program].off = !on;
-	__atomic_store_n(&switches[program], on, __ATOMIC_RELEASE);
-}
-
-static void *filter_memory(const struct gt_inject *inject, const struct gt_bpf_filter *filter)
-{
-	return inject->memory.data + inject->memory.offsets[filter->map];
-}
-
-struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program)
-{
-	struct gt_bpf_filter *filter =
-		inject->options.filters ? &inject->options.filters[program] : NULL;
-
-	return filter && (filter->term_count || filter->period) ? filter : NULL;
-}
-
-int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const char *when,
-			    uint32_t period, struct gt_diag *diag)
-{
-	const struct gt_section *section = &inject->options.programs[program].section;
-	struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
-	struct gt_bpf_filter wanted = {.period = period};
-	int error = 0;
-
-	if (!filter)
-		return gt_diag(diag, -EPERM, "probe", NULL,
-			       "it was started without --when and --sample");
-	if (when)
-		error = gt_bpf_filter_parse(when, section, &wanted, diag);
-	return error ? error
-		     : gt_bpf_filter_change(filter, &wanted, when, filter_memory(inject, filter),
-					    diag);
-}
-
-uint64_t gt_inject_skipped(const struct gt_inject *inject, uint32_t program)
-{
-	const struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
-
-	return filter ? gt_bpf_filter_skipped(filter, filter_memory(inject, filter)) : 0;
-}
-
-bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
-{
-	return (inject->memory.offsets[map] != SIZE_MAX && !map_of(inject, map)->internal) ||
-	       (inject->host_calls.maps && inject->host_calls.maps[map]);
-}
-
-struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map)
-{
-	bool on_host = gt_bpf_map_is_on_host(map_of(inject, map));
-	struct gt_bpf_map_grid *grid = &inject->memory.grids[map];
-	int shape = gt_patch_shape_read(shape_of(inject, map), grid->grid, grid->block);
-
-	return (struct gt_bpf_map_view){
-		.map = map_of(inject, map),
-		.memory = on_host ? gt_inject_calls_read(inject, map)
-				  : inject->memory.data + inject->memory.offsets[map],
-		.copies = inject->memory.copies[map],
-		.grid = shape ? NULL : grid,
-		.shapes_differ = shape == -EEXIST,
-	};
-}
-
-int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,
-			  uint32_t *ret_size)
-{
-	return gt_ring_reader_next(&inject->readers[map], ret_record, ret_size);
-}
-
-int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *ret_lost)
-{
-	struct gt_ring_reader *reader = &inject->readers[inject->map_count];
-	int error = gt_ring_reader_print(reader, text);
-
-	*ret_lost = gt_ring_reader_lost(reader);
-	return error;
 }

@@ -4,6 +4,7 @@
 
 #include "agent/protocol.h"
 #include "base/vec.h"
+#include "cuda/device.h"
 #include "run/host_call_service.h"
 #include "run/inject.h"
 #include "run/inject_sites.h"
@@ -14,8 +15,13 @@ enum {
 	GT_INJECT_MAX_CONTROLS = 16,     /* connections of 'gputap probe' */
 };
 
-/* The address at which processes map the maps: far from programs, loaders and drivers. */
-#define GT_INJECT_MAP_ADDRESS UINT64_C(0x2f0000000000)
+/*
+ * The addresses at which processes map the two areas of the maps (struct gt_inject_memory): far
+ * from programs, loaders and drivers, and from each other, since a driver reserves more than it is
+ * asked for.
+ */
+#define GT_INJECT_HOST_ADDRESS UINT64_C(0x2f0000000000)
+#define GT_INJECT_DEVICE_ADDRESS UINT64_C(0x2d0000000000)
 
 /* One image of one process. */
 struct gt_inject_connection {
@@ -56,18 +62,55 @@ struct gt_inject_control {
 };
 
 /*
- * The memory that the traced processes share: a page with the switches, a u32 per program, then the
- * maps, one after the other, the area of host calls and the shapes of launches, one for each map.
+ * The memory that the traced processes share, a file of two areas.
+ *
+ * The host area: maps that host programs or the program's own threads access, too, and the area of
+ * host calls. It is host memory that GPUs reach.
+ *
+ * The device area: the other maps, the switches, a u32 per program, and the shapes of launches, one
+ * for each map. It is memory of a GPU (inject_devices.c); processes that cannot map that have the
+ * area in the file.
  */
 struct gt_inject_memory {
 	int fd;
 	uint8_t *data; /* mapped */
-	size_t size;
+	size_t size, host_size;
 	size_t *offsets; /* by map; SIZE_MAX: not used; then that of the output ring */
 	uint32_t *copies;
 	uint64_t (*words)[2];
-	size_t shapes;                 /* the offset of struct gt_patch_shape, by map */
+	size_t switches, shapes;       /* offsets; of struct gt_patch_shape, by map */
 	struct gt_bpf_map_grid *grids; /* by map: for views */
+	uint8_t **merged;              /* by map: for views of several areas; NULL: none yet */
+	bool device_in_file;           /* a process has the device area in the file */
+};
+
+/* A ring in the memory of a GPU. */
+struct gt_inject_ring {
+	struct gt_ring_reader reader; /* of the mirror */
+	uint64_t returned;            /* the tail up to which credit was returned */
+	uint32_t round;               /* the last one in which it was read */
+};
+
+/* The device area in the memory of a GPU. */
+struct gt_inject_copy {
+	uint8_t uuid[16];
+	struct gt_device *device;
+	struct gt_device_memory memory;
+	int fd;          /* by which processes map it */
+	uint8_t *mirror; /* what was read of it last; a file's, mapped */
+	size_t size;
+	struct gt_inject_ring *rings; /* by map, then the output ring */
+	bool failed;                  /* it cannot be read any more */
+};
+
+struct gt_inject_devices {
+	bool enabled;
+	char *library; /* of the driver; NULL: by the loader */
+	struct gt_driver *driver;
+	GT_VEC(struct gt_inject_copy) copies;
+	char reason[512]; /* why a device area is in the file, or cannot be read; "": it is not */
+	uint32_t round;   /* counts gt_inject_poll */
+	bool busy;        /* a ring had records in this round */
 };
 
 /* Images that are not answered yet (inject_job.h). */
@@ -88,6 +131,7 @@ struct gt_inject_kernel {
 struct gt_inject {
 	struct gt_inject_options options;
 	struct gt_inject_memory memory;
+	struct gt_inject_devices devices;
 	struct gt_inject_calls host_calls;
 	struct gt_ring_reader *readers; /* by map, then the output ring; of rings alone */
 	uint32_t map_count;
@@ -114,8 +158,39 @@ struct gt_inject {
 /* inject_memory.c: allocate and initialise the maps. 0 or -Exxx; close after errors, too. */
 int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag);
 void gt_inject_memory_close(struct gt_inject *inject);
-/* Send the files of the maps to an agent that asks for them. */
+/* Send the files of the host area to an agent that asks for them. */
 bool gt_inject_memory_send(const struct gt_inject *inject, int socket);
+/* The same of the device area: on the GPU that the request names, or in the file. */
+bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agent_request *request,
+				  int socket);
+/* The address of an offset in the traced processes. */
+uint64_t gt_inject_address(const struct gt_inject *inject, size_t offset);
+/* A map of the object, or the output ring. */
+const struct gt_bpf_map *gt_inject_map(const struct gt_inject *inject, uint32_t number);
+/* Initialise the device area, all zeros, for processes that begin to use it. */
+void gt_inject_memory_initialise(const struct gt_inject *inject, uint8_t *area);
+
+/* inject_devices.c: no process maps the memory any more. */
+void gt_inject_devices_close(struct gt_inject *inject);
+/*
+ * The device area on a GPU, which is made if there is none. NULL: it cannot be, or the maps are to
+ * be in host memory. Valid until the next call.
+ */
+const struct gt_inject_copy *gt_inject_copy_on(struct gt_inject *inject, const uint8_t uuid[16]);
+/* Read a part of the file's device area from a copy: where it is in the mirror. */
+const uint8_t *gt_inject_copy_read(struct gt_inject *inject, struct gt_inject_copy *copy,
+				   size_t offset, size_t size);
+/* Write a part of the file's device area to all copies. */
+void gt_inject_copies_write(struct gt_inject *inject, size_t offset, size_t size);
+/* The next record of a ring in a copy: as gt_ring_reader_next, but each is read once per round. */
+int gt_inject_copy_next(struct gt_inject *inject, struct gt_inject_copy *copy, uint32_t map,
+			const void **ret_record, uint32_t *ret_size);
+
+/* inject_map_use.c: whether all programs only add to the values of a map. */
+bool gt_inject_is_sum(const struct gt_inject_options *options, uint32_t map);
+
+/* inject_maps.c: free what views need. */
+void gt_inject_maps_close(struct gt_inject *inject);
 
 /* inject_calls.c: allocate a map on the host; serve its calls, once the memory is there; end. */
 int gt_inject_calls_plan(struct gt_inject *inject, uint32_t number, struct gt_diag *diag);

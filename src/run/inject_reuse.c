@@ -79,7 +79,7 @@ static void put_map(struct gt_strbuf *text, const struct gt_bpf_map *map)
 {
 	const uint32_t shape[] = {map->type,      map->key_size,  map->value_size, map->max_entries,
 				  map->flags,     map->read_only, map->constant,   map->host_only,
-				  map->with_host, map->internal};
+				  map->with_host, map->internal,  map->stripes};
 
 	put_bytes(text, shape, sizeof(shape));
 	/* Programs have the values of constants in their text. */
@@ -101,12 +101,12 @@ static void put_session(const struct gt_inject *inject, struct gt_strbuf *text)
 		put_map(text, &options->object->maps[i]);
 	put_bytes(text, inject->memory.words,
 		  (inject->map_count + 1) * sizeof(*inject->memory.words));
-	put_number(text, inject->host_calls.offset);
+	put_number(text, gt_inject_address(inject, inject->host_calls.offset));
 	put_number(text, options->switchable);
-	put_number(text, inject->memory.shapes);
+	put_number(text, gt_inject_address(inject, inject->memory.shapes));
+	put_number(text, gt_inject_address(inject, inject->memory.switches));
 	for (uint32_t i = 0; i < options->kernel_count; i++)
 		put_string(text, options->kernels[i]);
-	put_number(text, GT_INJECT_MAP_ADDRESS);
 }
 
 /* What the patched text depends on, numbers excepted. False: no memory. */

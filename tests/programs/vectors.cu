@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Launches vectorAdd twice, in 3 blocks of 40 threads for 100 elements, and the kernel `plain`,
- * which has no mangled name, in a block of 10 threads.
+ * vectors [DEVICE]: launches vectorAdd twice, in 3 blocks of 40 threads for 100 elements, and the
+ * kernel `plain`, which has no mangled name, in a block of 10 threads.
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ extern "C" __global__ void plain(float *values)
 	values[threadIdx.x] += 1;
 }
 
-int main()
+int main(int words, char **word)
 {
 	const int count = COUNT;
 	float a[COUNT], b[COUNT], c[COUNT], *device;
@@ -49,6 +49,8 @@ int main()
 		a[i] = i;
 		b[i] = 2 * i;
 	}
+	if (words > 1)
+		CHECK(cudaSetDevice(atoi(word[1])));
 	CHECK(cudaMemcpyToSymbol(length, &count, sizeof(count)));
 	CHECK(cudaMalloc(&device, 3 * sizeof(a)));
 	CHECK(cudaMemcpy(device, a, sizeof(a), cudaMemcpyHostToDevice));

@@ -71,7 +71,8 @@ static unsigned type_at(uint64_t address)
 	return address >= 0x5000 ? 0 : address >= 0x4000 ? 1 : 2;
 }
 
-int gt_agent_own_call(const void *a, const void *b, const void *c, const void *d, void *function)
+int gt_agent_own_call(const void *a, const void *b, const void *c, const void *d, const void *e,
+		      void *function)
 {
 	*(unsigned *)(uintptr_t)a = type_at((uintptr_t)c);
 	return !type_at((uintptr_t)c);

@@ -238,30 +238,46 @@ TEST("an image is read from a memfd and from no other file")
 	close(image);
 }
 
-TEST("the memory of the maps cannot be resized by a process that has it")
+/* Ask for an area of the maps; where it is mapped, or MAP_FAILED. */
+static uint64_t *map_area(struct collector *collector, uint16_t operation, size_t *ret_size)
 {
-	auto_collector collector = {0};
 	struct gt_agent_request request = image_request(0);
 	struct gt_agent_reply reply;
 	int socket, file;
-	uint64_t *counts;
+	void *area;
+
+	request.operation = operation;
+	request.capability = 0;
+	CHECK(ask(collector, request, -1, &reply, &file, &socket) == GT_AGENT_MEMORY);
+	CHECK(ftruncate(file, 0) && errno == EPERM);
+	CHECK(reply.address && reply.size);
+	area = mmap(NULL, reply.size, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+		    (off_t)reply.offset);
+	CHECK(area != MAP_FAILED);
+	close(socket);
+	close(file);
+	*ret_size = reply.size;
+	return area;
+}
+
+TEST("the memory of the maps cannot be resized by a process that has it")
+{
+	auto_collector collector = {0};
+	size_t size;
+	uint64_t *area;
 
 	if (!collector_open(&collector))
 		return;
-	request.operation = GT_AGENT_MAPS;
-	CHECK(ask(&collector, request, -1, &reply, &file, &socket) == GT_AGENT_MEMORY);
-	CHECK(ftruncate(file, 0) && errno == EPERM);
-	CHECK(reply.address && reply.size);
-	counts = mmap(NULL, reply.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	CHECK(counts != MAP_FAILED);
+	area = map_area(&collector, GT_AGENT_MAPS, &size);
+	if (area != MAP_FAILED)
+		munmap(area, size);
+	area = map_area(&collector, GT_AGENT_DEVICE_MAPS, &size);
 	/* The collector sees what the process writes. The first page has the switches. */
-	if (counts != MAP_FAILED) {
-		counts[4096 / sizeof(*counts) + 3] = 77;
+	if (area != MAP_FAILED) {
+		area[4096 / sizeof(*area) + 3] = 77;
 		CHECK(((const uint64_t *)gt_inject_view(collector.inject, 0).memory)[3] == 77);
-		munmap(counts, reply.size);
+		munmap(area, size);
 	}
-	close(socket);
-	close(file);
 }
 
 /* ---- 'gputap probe' ---------------------------------------------------------------------- */

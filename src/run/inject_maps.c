@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the maps hold. A map in the device area is on each GPU that executes patched code, and
+ * possibly in the file. Views are of all together: each began as the same memory, so that what was
+ * added to it is added up. A value that programs set is that of the last area in which it was set.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/inject_private.h"
+
+static bool is_in_device_area(const struct gt_inject *inject, uint32_t map)
+{
+	return inject->memory.offsets[map] >= inject->memory.host_size;
+}
+
+static bool has_file(const struct gt_inject *inject)
+{
+	return inject->memory.device_in_file || !inject->devices.copies.count;
+}
+
+void gt_inject_maps_close(struct gt_inject *inject)
+{
+	for (uint32_t i = 0; inject->memory.merged && i <= inject->map_count; i++)
+		free(inject->memory.merged[i]);
+}
+
+/* ---- switches and filters -------------------------------------------------------------- */
+
+void gt_inject_switch(struct gt_inject *inject, uint32_t program, bool on)
+{
+	size_t offset = inject->memory.switches + program * sizeof(uint32_t);
+	uint32_t *word = (uint32_t *)(void *)(inject->memory.data + offset);
+
+	inject->programs[program].off = !on;
+	__atomic_store_n(word, on, __ATOMIC_RELEASE);
+	gt_inject_copies_write(inject, offset, sizeof(*word));
+}
+
+struct gt_bpf_filter *gt_inject_filter(const struct gt_inject *inject, uint32_t program)
+{
+	struct gt_bpf_filter *filter =
+		inject->options.filters ? &inject->options.filters[program] : NULL;
+
+	return filter && (filter->term_count || filter->period) ? filter : NULL;
+}
+
+int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const char *when,
+			    uint32_t period, struct gt_diag *diag)
+{
+	const struct gt_section *section = &inject->options.programs[program].section;
+	struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
+	struct gt_bpf_filter wanted = {.period = period};
+	size_t offset;
+	int error = 0;
+
+	if (!filter)
+		return gt_diag(diag, -EPERM, "probe", NULL,
+			       "it was started without --when and --sample");
+	if (when)
+		error = gt_bpf_filter_parse(when, section, &wanted, diag);
+	offset = inject->memory.offsets[filter->map];
+	if (!error)
+		error = gt_bpf_filter_change(filter, &wanted, when, inject->memory.data + offset,
+					     diag);
+	if (!error)
+		gt_inject_copies_write(inject, offset, gt_bpf_filter_parameter_bytes(filter));
+	return error;
+}
+
+uint64_t gt_inject_skipped(struct gt_inject *inject, uint32_t program)
+{
+	const struct gt_bpf_filter *filter = gt_inject_filter(inject, program);
+	size_t offset = filter ? inject->memory.offsets[filter->map] : 0;
+	uint64_t skipped;
+
+	if (!filter)
+		return 0;
+	skipped = gt_bpf_filter_skipped(filter, inject->memory.data + offset);
+	gt_vec_each (copy, &inject->devices.copies) {
+		size_t size = gt_bpf_map_bytes(gt_inject_map(inject, filter->map), 1);
+
+		skipped += gt_bpf_filter_skipped(filter,
+						 gt_inject_copy_read(inject, copy, offset, size));
+	}
+	return skipped;
+}
+
+/* ---- several areas --------------------------------------------------------------------- */
+
+/* Areas that a view is of. */
+struct map_sources {
+	const struct gt_bpf_map *map;
+	uint32_t copies;
+	size_t bytes;
+	uint8_t *result; /* as it was initially; then of all */
+	const uint8_t *initial, *zeros;
+	bool is_sum;
+};
+
+static void merge_array(const struct map_sources *sources, const uint8_t *initial,
+			const uint8_t *memory)
+{
+	uint64_t *result = (uint64_t *)(void *)sources->result;
+
+	for (size_t i = 0; i < sources->bytes / sizeof(*result); i++) {
+		uint64_t now, before;
+
+		memcpy(&now, memory + i * sizeof(now), sizeof(now));
+		memcpy(&before, initial + i * sizeof(before), sizeof(before));
+		if (sources->is_sum)
+			result[i] += now - before;
+		else if (now != before)
+			result[i] = now;
+	}
+}
+
+static void merge_hash(const struct map_sources *sources, const uint8_t *memory)
+{
+	const struct gt_bpf_map *map = sources->map;
+	const struct gt_bpf_map_view view = {.map = map, .memory = memory, .copies = 1};
+	struct gt_bpf_hash_counters *counters =
+		(void *)(sources->result + gt_bpf_map_hash_counters(map));
+	struct gt_bpf_map_entry entry = {0};
+
+	while (gt_bpf_map_read(&view, &entry))
+		if (!sources->is_sum || !gt_bpf_map_has_numbers(map))
+			gt_bpf_map_update(map, sources->result, 0, entry.key, entry.value, 0);
+		else
+			gt_bpf_map_add(map, sources->result, 0, entry.key,
+				       gt_bpf_map_number(map, entry.value));
+	counters->rejected += gt_bpf_map_losses(&view).rejected;
+}
+
+static void merge_ring(const struct map_sources *sources, const uint8_t *memory)
+{
+	struct gt_ring_header *header = (void *)sources->result;
+
+	header->lost += ((const struct gt_ring_header *)(const void *)memory)->lost;
+}
+
+static void merge_stripes(const struct map_sources *sources, const uint8_t *memory)
+{
+	merge_array(sources, sources->initial, memory);
+	for (uint32_t i = 1; i < sources->map->stripes; i++)
+		merge_array(sources, sources->zeros,
+			    memory + i * gt_bpf_map_stripe_bytes(sources->map));
+}
+
+static void merge(const struct map_sources *sources, const uint8_t *memory)
+{
+	switch (gt_bpf_map_kind(sources->map->type)->shape) {
+	case GT_BPF_MAP_ARRAY:
+		merge_stripes(sources, memory);
+		break;
+	case GT_BPF_MAP_HASH:
+		merge_hash(sources, memory);
+		break;
+	case GT_BPF_MAP_RING:
+		merge_ring(sources, memory);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A map of a copy as it is now. Rings are read as far as their reader is. */
+static const uint8_t *read_copy(struct gt_inject *inject, struct gt_inject_copy *copy, uint32_t map)
+{
+	struct gt_ring_reader *reader = &copy->rings[map].reader;
+	size_t bytes =
+		gt_bpf_map_striped_bytes(gt_inject_map(inject, map), inject->memory.copies[map]);
+
+	return reader->memory
+		       ? reader->memory
+		       : gt_inject_copy_read(inject, copy, inject->memory.offsets[map], bytes);
+}
+
+/* Memory for a map of several areas, as it was initially; NULL: out of memory. */
+static uint8_t *begin_merged(struct gt_inject *inject, const struct map_sources *sources,
+			     uint32_t map)
+{
+	uint8_t **memory = &inject->memory.merged[map];
+
+	free(*memory);
+	*memory = calloc(1, sources->bytes);
+	if (*memory)
+		gt_bpf_map_initialise(sources->map, sources->copies, *memory);
+	return *memory;
+}
+
+static const uint8_t *merge_areas(struct gt_inject *inject, uint32_t map)
+{
+	const struct gt_bpf_map *known = gt_inject_map(inject, map);
+	uint32_t copies = inject->memory.copies[map];
+	size_t bytes = gt_bpf_map_bytes(known, copies);
+	gt_autofree uint8_t *initial = calloc(1, bytes), *zeros = calloc(1, bytes);
+	const uint8_t *file = inject->memory.data + inject->memory.offsets[map];
+	struct map_sources sources = {
+		.map = known,
+		.copies = copies,
+		.bytes = bytes,
+		.initial = initial,
+		.zeros = zeros,
+		.is_sum = gt_inject_is_sum(&inject->options, map),
+	};
+
+	sources.result = begin_merged(inject, &sources, map);
+	if (!sources.result || !initial || !zeros)
+		return file;
+	memcpy(initial, sources.result, bytes);
+	if (has_file(inject))
+		merge(&sources, file);
+	gt_vec_each (copy, &inject->devices.copies)
+		merge(&sources, read_copy(inject, copy, map));
+	return sources.result;
+}
+
+/* The memory of a map as it is now. */
+static const void *memory_of(struct gt_inject *inject, uint32_t map)
+{
+	size_t copies = inject->devices.copies.count;
+
+	if (is_in_device_area(inject, map) &&
+	    (gt_inject_map(inject, map)->stripes || copies + has_file(inject) > 1))
+		return merge_areas(inject, map);
+	if (!is_in_device_area(inject, map) || !copies)
+		return inject->memory.data + inject->memory.offsets[map];
+	return read_copy(inject, inject->devices.copies.items, map);
+}
+
+/* ---- shapes of launches ---------------------------------------------------------------- */
+
+static struct gt_patch_shape shape_of(struct gt_inject *inject, uint32_t map)
+{
+	size_t offset = inject->memory.shapes + map * sizeof(struct gt_patch_shape);
+	struct gt_patch_shape shape, other;
+
+	memcpy(&shape, inject->memory.data + offset, sizeof(shape));
+	gt_vec_each (copy, &inject->devices.copies) {
+		memcpy(&other, gt_inject_copy_read(inject, copy, offset, sizeof(other)),
+		       sizeof(other));
+		gt_patch_shape_add(&shape, &other);
+	}
+	return shape;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
+bool gt_inject_has_map(const struct gt_inject *inject, uint32_t map)
+{
+	return (inject->memory.offsets[map] != SIZE_MAX && !gt_inject_map(inject, map)->internal) ||
+	       (inject->host_calls.maps && inject->host_calls.maps[map]);
+}
+
+struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map)
+{
+	bool on_host = gt_bpf_map_is_on_host(gt_inject_map(inject, map));
+	struct gt_bpf_map_grid *grid = &inject->memory.grids[map];
+	struct gt_patch_shape launches = shape_of(inject, map);
+	int shape = gt_patch_shape_read(&launches, grid->grid, grid->block);
+
+	return (struct gt_bpf_map_view){
+		.map = gt_inject_map(inject, map),
+		.memory = on_host ? gt_inject_calls_read(inject, map) : memory_of(inject, map),
+		.copies = inject->memory.copies[map],
+		.grid = shape ? NULL : grid,
+		.shapes_differ = shape == -EEXIST,
+	};
+}
+
+int gt_inject_next_record(struct gt_inject *inject, uint32_t map, const void **ret_record,
+			  uint32_t *ret_size)
+{
+	gt_vec_each (copy, &inject->devices.copies) {
+		int ready = gt_inject_copy_next(inject, copy, map, ret_record, ret_size);
+
+		if (ready)
+			return ready;
+	}
+	return gt_ring_reader_next(&inject->readers[map], ret_record, ret_size);
+}
+
+/* Append the lines of the output ring of one area. */
+static int print_records(struct gt_inject *inject, struct gt_inject_copy *copy,
+			 struct gt_strbuf *text)
+{
+	const void *record;
+	uint32_t size;
+	int ready;
+
+	while ((ready = gt_inject_copy_next(inject, copy, inject->map_count, &record, &size)) > 0)
+		if (gt_print_record(text, record, size))
+			copy->rings[inject->map_count].reader.corruptions++;
+	return ready;
+}
+
+int gt_inject_print(struct gt_inject *inject, struct gt_strbuf *text, uint64_t *ret_lost)
+{
+	struct gt_ring_reader *reader = &inject->readers[inject->map_count];
+	int error = gt_ring_reader_print(reader, text);
+
+	*ret_lost = gt_ring_reader_lost(reader);
+	gt_vec_each (copy, &inject->devices.copies) {
+		int failed = print_records(inject, copy, text);
+
+		error = error ? error : failed;
+		*ret_lost += gt_ring_reader_lost(&copy->rings[inject->map_count].reader);
+	}
+	return error;
+}

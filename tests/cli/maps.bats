@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Where the maps of run are: in memory of the GPUs, or of the host. On the software GPU, whose
+# memory that processes share is a file.
+
+load helper
+
+setup() {
+	persistent=$build/tests/programs/persistent
+	vectors=$build/tests/programs/vectors
+	need_file "$persistent" "program (no clang that makes PTX)"
+	mkfifo "$BATS_TEST_TMPDIR/input"
+}
+
+teardown() {
+	exec 9>&-
+	[ -z "${session:-}" ] || wait "$session" || true
+}
+
+# object SOURCE: compiles eBPF programs to program.o.
+object() {
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' "$1" \
+		>"$BATS_TEST_TMPDIR/program.c"
+	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_TEST_TMPDIR/program.c" \
+		-o "$BATS_TEST_TMPDIR/program.o"
+}
+
+counting_entries='GPUTAP_ARRAY(counts, unsigned long long, 1);
+SEC("gpu/entry/*") int count(void *ctx) {
+	unsigned int key = 0; bpf_map_add(&counts, &key, 1); return 0; }'
+
+# start OPTIONS…: a session whose command is in a kernel until the end of its input; $command is it.
+start() {
+	exec 9<>"$BATS_TEST_TMPDIR/input"
+	# shellcheck disable=SC2016 # of the command
+	"$build/gputap" run --gpu soft --json "$@" "$BATS_TEST_TMPDIR/program.o" -- \
+		sh -c 'echo $$ >"$1"; exec "$2"' sh "$BATS_TEST_TMPDIR/pid" "$persistent" \
+		<"$BATS_TEST_TMPDIR/input" >"$BATS_TEST_TMPDIR/output" \
+		2>"$BATS_TEST_TMPDIR/error" 9>&- 3>&- &
+	session=$!
+	until grep -q '^running' "$BATS_TEST_TMPDIR/output"; do sleep 0.02; done
+	command=$(cat "$BATS_TEST_TMPDIR/pid")
+}
+
+finish() {
+	exec 9>&-
+	wait "$session" || true
+	session=
+	output=$(grep '^{' "$BATS_TEST_TMPDIR/output")
+}
+
+# The file that the process has at the address of the device area.
+device_area() {
+	sed -nE 's|^2d0000000000-.* (/memfd:[^ ]*).*|\1|p' "/proc/$command/maps"
+}
+
+@test "maps are in memory of the GPU, or with --host-maps in that of the host" {
+	object "$counting_entries"
+	start
+	[ "$(device_area)" = /memfd:softgpu-physical ] || fail "it is $(device_area)"
+	finish
+	expect_json '.[-1].maps[0].entries == [{"key": 0, "value": 64}]'
+	start --host-maps
+	[ "$(device_area)" = /memfd:gputap-maps ] || fail "it is $(device_area)"
+	finish
+	expect_json '.[-1].maps[0].entries == [{"key": 0, "value": 64}]'
+	run ! grep -q 'host memory' "$BATS_TEST_TMPDIR/error"
+}
+
+@test "what a map has is complete although its process was killed in a kernel" {
+	object "$counting_entries"
+	start
+	kill -KILL "$command"
+	finish
+	expect_json '.[-1].maps[0].entries == [{"key": 0, "value": 64}]'
+}
+
+@test "processes on one GPU have a map in common, those on several are added up" {
+	object "$counting_entries
+GPUTAP_THREAD_ARRAY(sums, unsigned long long, 1);
+SEC(\"gpu/exit/*\") int add(void *ctx) {
+	unsigned int key = 0; unsigned long long *sum = bpf_map_lookup_elem(&sums, &key);
+	if (sum) *sum += 2; return 0; }
+GPUTAP_HASH(places, unsigned int, unsigned long long, 16);
+SEC(\"gpu/store/*\") int place(void *ctx) {
+	unsigned int key = 7; bpf_map_add(&places, &key, 1); return 0; }"
+	for devices in '0 0' '0 1'; do
+		# shellcheck disable=SC2016,SC2086 # of the command; words
+		SOFTGPU_DEVICES=2 gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- \
+			sh -c 'program=$1; shift
+				for device; do "$program" "$device" || exit; done' \
+			sh "$vectors" $devices
+		expect_status 0
+		output=$(grep '^{' <<<"$output")
+		expect_json '.[-1].maps | (map(select(.name == "counts"))[0].entries == [{"key": 0, "value": 500}]) and
+			(map(select(.name == "sums"))[0].entries[0].sum == 1000) and
+			(map(select(.name == "places"))[0].entries | map(.value) == [420])'
+	done
+}
+
+@test "a command that cannot share memory of the GPU has its maps in that of the host" {
+	object "$counting_entries"
+	# The driver that gputap itself would use is not there.
+	LD_LIBRARY_PATH=$build/softgpu gputap run --gpu nvidia --json "$BATS_TEST_TMPDIR/program.o" -- \
+		env LD_LIBRARY_PATH="$build/softgpu" "$vectors"
+	expect_status 0
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[-1].maps[0].entries == [{"key": 0, "value": 250}]'
+}
