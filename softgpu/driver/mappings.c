@@ -9,7 +9,10 @@
 #include "device/memory.h"
 #include "driver/api.h"
 
-enum { GRANULARITY = 2 << 20 }; /* bytes, as on hardware */
+enum {
+	GRANULARITY = 2 << 20,  /* bytes, as on hardware */
+	FIRST_DESCRIPTOR = 512, /* of imported memory */
+};
 
 /* An allocation of cuMemCreate: pages in a memfd of their own, so that they can be exported. */
 struct physical_memory {
@@ -190,7 +193,10 @@ SG_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *han
 	    fstat((int)(intptr_t)os_handle, &status) || !S_ISREG(status.st_mode) ||
 	    status.st_size <= 0 || status.st_size % GRANULARITY)
 		return CUDA_ERROR_INVALID_VALUE;
-	fd = fcntl((int)(intptr_t)os_handle, F_DUPFD_CLOEXEC, 0);
+	/* NVIDIA's driver takes no descriptor: not one that the program may use or close. */
+	fd = fcntl((int)(intptr_t)os_handle, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+	if (fd < 0)
+		fd = fcntl((int)(intptr_t)os_handle, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	result = add_physical(fd, (uint64_t)status.st_size, &properties, false, handle);
