@@ -90,13 +90,14 @@ static enum area_state map_on_host(void)
 	return gt_agent_ask_area(NULL, &area.mapped) ? AREA_ON_HOST : AREA_FAILED;
 }
 
+/* device: that of the current context; -1: unknown. */
 static enum area_state map_on_gpu(int device)
 {
 	struct gt_agent_area offered;
 	uint8_t uuid[16];
 	bool is_mapped;
 
-	if (!can_map_handles() || OWN2(cuDeviceGetUuid_v2, uuid, device))
+	if (device < 0 || !can_map_handles() || OWN2(cuDeviceGetUuid_v2, uuid, device))
 		return map_on_host();
 	if (!gt_agent_ask_area(uuid, &offered))
 		return AREA_FAILED;
@@ -112,15 +113,15 @@ static enum area_state map_on_gpu(int device)
 bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t size))
 {
 	bool is_reached = false;
-	int device = 0;
+	int device = -1;
 
-	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &device))
-		return false;
+	if (gt_driver.cuCtxGetDevice && OWN1(cuCtxGetDevice, &device))
+		device = -1;
 	pthread_mutex_lock(&area.lock);
 	if (area.state == AREA_UNMAPPED)
 		area.state = map_on_gpu(device);
 	if (area.state == AREA_ON_GPU)
-		is_reached = device == area.device || grant(&area.mapped, device);
+		is_reached = device == area.device || (device >= 0 && grant(&area.mapped, device));
 	else if (area.state == AREA_ON_HOST)
 		is_reached =
 			register_memory((void *)(uintptr_t)area.mapped.address, area.mapped.size);
