@@ -99,10 +99,12 @@ SEC(\"gpu/store/*\") int place(void *ctx) {
 
 @test "a command that cannot share memory of the GPU has its maps in that of the host" {
 	object "$counting_entries"
-	# The driver that gputap itself would use is not there.
-	LD_LIBRARY_PATH=$build/softgpu gputap run --gpu nvidia --json "$BATS_TEST_TMPDIR/program.o" -- \
+	# The command brings its own driver, which gputap does not find.
+	gputap run --gpu nvidia --json "$BATS_TEST_TMPDIR/program.o" -- \
 		env LD_LIBRARY_PATH="$build/softgpu" "$vectors"
 	expect_status 0
+	expect_error_line 'maps are in host memory, which is slow'
 	output=$(grep '^{' <<<"$output")
-	expect_json '.[-1].maps[0].entries == [{"key": 0, "value": 250}]'
+	expect_json '.[-1] | .maps[0].entries == [{"key": 0, "value": 250}] and
+		(.host_maps | length) > 0'
 }
