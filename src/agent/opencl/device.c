@@ -69,12 +69,13 @@ static void put_renamed_functions(struct option_text *text)
 		"half_rsqrt",     "half_sin",        "half_sqrt",    "half_tan",      "mem_fence",
 		"read_mem_fence", "write_mem_fence", "write_imagei", "write_imageui",
 	};
-	char option[64];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		put_text(text, option,
-			 (size_t)snprintf(option, sizeof(option), "-D%s=_cl_%s ", names[i],
-					  names[i]));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char option[64];
+		int length = snprintf(option, sizeof(option), "-D%s=_cl_%s ", names[i], names[i]);
+
+		put_text(text, option, (size_t)length);
+	}
 }
 
 static void put_version(struct option_text *text, cl_device_id device)
