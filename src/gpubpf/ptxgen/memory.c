@@ -99,7 +99,8 @@ struct gt_ptxgen_value gt_ptxgen_map_address(struct gt_ptxgen *gen, int32_t map)
 	const struct gt_bpf_map *known = &gen->object->maps[map];
 	struct gt_ptxgen_value address = emit_symbol_address(gen, gt_ptxgen_map_symbol(map));
 
-	return known->stripes ? emit_stripe(gen, known, address) : address;
+	/* Other targets have no number of the multiprocessor: they use the first stripe. */
+	return known->stripes && !gen->without_lanes ? emit_stripe(gen, known, address) : address;
 }
 
 struct gt_ptxgen_value gt_ptxgen_map_copies(struct gt_ptxgen *gen, int32_t map)
