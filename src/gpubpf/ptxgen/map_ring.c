@@ -82,7 +82,12 @@ static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value addre
 			       gt_ptxgen_at(address, CREDIT), amount->less);
 	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, amount->bytes);
 	gt_ptxgen_branch_if(gen, enough, taken);
-	emit_return_credit(gen, address, amount, again);
+	/* Other targets have rings in host memory alone. */
+	if (gen->without_lanes)
+		gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64",
+				 gt_ptxgen_at(address, CREDIT), amount->bytes);
+	else
+		emit_return_credit(gen, address, amount, again);
 	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, LOST),
 			 amount->records);
 	/* Here, not before: a register less while the credit is taken. */
