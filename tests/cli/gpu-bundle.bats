@@ -55,9 +55,9 @@ in_bundle() {
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
 		expect_output_line "^(ok|skip) +$tool: same results"
 	done
-	for kernel in vectorAdd matmul reduction; do
-		expect_output_line "^$kernel +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+\$"
-		expect_output_line "^\| $kernel \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|\$"
+	for row in original null empty counter ring switchable host-maps threadhist memtrace; do
+		expect_output_line "^$row( +[0-9]+\\.[0-9]+){6}\$"
+		expect_output_line "^\| $row( \| [0-9]+\\.[0-9]+){6} \|\$"
 	done
 }
 
