@@ -350,8 +350,12 @@ static CUresult set_access(const struct virtual_mapping *mapping, CUmemAccess_fl
 		.kind = SG_MEMORY_MAPPED,
 		.device = mapping->memory->properties.location.id,
 	};
+	struct sg_allocation known;
 	int protection = PROT_NONE;
 
+	/* Kernels may run: nothing is taken away from them meanwhile. */
+	if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && sg_memory_find(mapping->address, &known))
+		return CUDA_SUCCESS;
 	sg_memory_free(mapping->address, 1u << SG_MEMORY_MAPPED, NULL);
 	if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
 		protection = PROT_READ | PROT_WRITE;

@@ -34,7 +34,6 @@ static struct {
 	pthread_mutex_t lock;
 	enum area_state state;
 	struct gt_agent_area mapped;
-	int device; /* ON_GPU */
 } area = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void gt_agent_device_maps_forked(void)
@@ -42,7 +41,7 @@ void gt_agent_device_maps_forked(void)
 	pthread_mutex_init(&area.lock, NULL);
 }
 
-/* Let a GPU reach the memory at the area's address. */
+/* Let a GPU reach the memory at the area's address. It fails where nothing is mapped any more. */
 static bool grant(const struct gt_agent_area *mapped, int device)
 {
 	const struct {
@@ -106,7 +105,6 @@ static enum area_state map_on_gpu(int device)
 		return AREA_ON_HOST;
 	is_mapped = map_handle(&offered, device);
 	close(offered.fd);
-	area.device = device;
 	return is_mapped ? AREA_ON_GPU : map_on_host();
 }
 
@@ -121,7 +119,7 @@ bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t siz
 	if (area.state == AREA_UNMAPPED)
 		area.state = map_on_gpu(device);
 	if (area.state == AREA_ON_GPU)
-		is_reached = device == area.device || (device >= 0 && grant(&area.mapped, device));
+		is_reached = device >= 0 && grant(&area.mapped, device);
 	else if (area.state == AREA_ON_HOST)
 		is_reached =
 			register_memory((void *)(uintptr_t)area.mapped.address, area.mapped.size);
