@@ -186,8 +186,7 @@ static void print_sums(const struct gt_cli_injection *self)
 			     coverage.ptx_dropped, GT_RECOVERED_MAX_BYTES >> 20);
 	print_skipped(self);
 	if (gt_inject_map_remark(self->inject))
-		gt_cli_error("maps are in host memory, which is slow, or were not read to the end: "
-			     "%s; --host-maps uses host memory alone",
+		gt_cli_error("%s (--host-maps uses host memory alone)",
 			     gt_inject_map_remark(self->inject));
 	if (gt_inject_calls_lost(self->inject))
 		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",

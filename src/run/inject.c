@@ -92,7 +92,7 @@ int gt_inject_use_driver(struct gt_inject *inject, bool soft, struct gt_diag *di
 
 const char *gt_inject_map_remark(const struct gt_inject *inject)
 {
-	return *inject->devices.reason ? inject->devices.reason : NULL;
+	return *inject->devices.remark ? inject->devices.remark : NULL;
 }
 
 bool gt_inject_is_busy(const struct gt_inject *inject)

@@ -238,8 +238,8 @@ bool gt_inject_site(const struct gt_inject *inject, uint32_t number,
 uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept);
 
 /*
- * Why maps of programs that were inserted are in host memory although they need not be, or why they
- * could not be read; NULL: neither is the case.
+ * That maps are in host memory although they need not be, or could not be read, and why; NULL:
+ * neither is the case.
  */
 const char *gt_inject_map_remark(const struct gt_inject *inject);
 /* Whether a ring had records since the last gt_inject_poll: there may be more soon. */

@@ -14,13 +14,12 @@
 
 #include "run/inject_private.h"
 
-/* The first reason counts. */
-static void set_reason(struct gt_inject *inject, const struct gt_diag *diag)
+void gt_inject_maps_failed(struct gt_inject *inject, const char *what, const char *reason)
 {
-	char *reason = inject->devices.reason;
+	char *remark = inject->devices.remark;
 
-	if (!*reason)
-		snprintf(reason, sizeof(inject->devices.reason), "%s", diag->text);
+	if (!*remark)
+		snprintf(remark, sizeof(inject->devices.remark), "%s: %s", what, reason);
 }
 
 /* ---- opening --------------------------------------------------------------------------- */
@@ -182,7 +181,7 @@ const struct gt_inject_copy *gt_inject_copy_on(struct gt_inject *inject, const u
 	}
 	if (!gt_diag_is_set(&diag))
 		return &devices->copies.items[devices->copies.count - 1];
-	set_reason(inject, &diag);
+	gt_inject_maps_failed(inject, GT_INJECT_ON_HOST, diag.text);
 	return NULL;
 }
 
@@ -206,7 +205,7 @@ static bool use(struct gt_inject *inject, struct gt_inject_copy *copy)
 
 	if (!copy->failed && gt_device_use(copy->device, &diag)) {
 		copy->failed = true;
-		set_reason(inject, &diag);
+		gt_inject_maps_failed(inject, GT_INJECT_NOT_READ, diag.text);
 	}
 	return !copy->failed;
 }
@@ -216,7 +215,7 @@ static bool check(struct gt_inject *inject, struct gt_inject_copy *copy, int err
 {
 	if (error) {
 		copy->failed = true;
-		set_reason(inject, diag);
+		gt_inject_maps_failed(inject, GT_INJECT_NOT_READ, diag->text);
 	}
 	return !error;
 }

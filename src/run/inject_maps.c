@@ -95,20 +95,22 @@ struct map_sources {
 	uint32_t copies;
 	size_t bytes;
 	uint8_t *result; /* as it was initially; then of all */
-	const uint8_t *initial, *zeros;
+	const uint8_t *initial;
 	bool is_sum;
 };
 
+/* initial: what the memory was; NULL: zeros. */
 static void merge_array(const struct map_sources *sources, const uint8_t *initial,
 			const uint8_t *memory)
 {
 	uint64_t *result = (uint64_t *)(void *)sources->result;
 
 	for (size_t i = 0; i < sources->bytes / sizeof(*result); i++) {
-		uint64_t now, before;
+		uint64_t now, before = 0;
 
 		memcpy(&now, memory + i * sizeof(now), sizeof(now));
-		memcpy(&before, initial + i * sizeof(before), sizeof(before));
+		if (initial)
+			memcpy(&before, initial + i * sizeof(before), sizeof(before));
 		if (sources->is_sum)
 			result[i] += now - before;
 		else if (now != before)
@@ -144,8 +146,7 @@ static void merge_stripes(const struct map_sources *sources, const uint8_t *memo
 {
 	merge_array(sources, sources->initial, memory);
 	for (uint32_t i = 1; i < sources->map->stripes; i++)
-		merge_array(sources, sources->zeros,
-			    memory + i * gt_bpf_map_stripe_bytes(sources->map));
+		merge_array(sources, NULL, memory + i * gt_bpf_map_stripe_bytes(sources->map));
 }
 
 static void merge(const struct map_sources *sources, const uint8_t *memory)
@@ -195,20 +196,21 @@ static const uint8_t *merge_areas(struct gt_inject *inject, uint32_t map)
 	const struct gt_bpf_map *known = gt_inject_map(inject, map);
 	uint32_t copies = inject->memory.copies[map];
 	size_t bytes = gt_bpf_map_bytes(known, copies);
-	gt_autofree uint8_t *initial = calloc(1, bytes), *zeros = calloc(1, bytes);
+	gt_autofree uint8_t *initial = calloc(1, bytes);
 	const uint8_t *file = inject->memory.data + inject->memory.offsets[map];
 	struct map_sources sources = {
 		.map = known,
 		.copies = copies,
 		.bytes = bytes,
 		.initial = initial,
-		.zeros = zeros,
 		.is_sum = gt_inject_is_sum(&inject->options, map),
 	};
 
 	sources.result = begin_merged(inject, &sources, map);
-	if (!sources.result || !initial || !zeros)
+	if (!sources.result || !initial) {
+		gt_inject_maps_failed(inject, GT_INJECT_NOT_READ, "out of memory");
 		return file;
+	}
 	memcpy(initial, sources.result, bytes);
 	if (has_file(inject))
 		merge(&sources, file);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -253,9 +252,9 @@ bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agen
 	};
 
 	memory->device_in_file |= !copy;
-	if (!request->capability && inject->devices.copies.count && !*inject->devices.reason)
-		snprintf(inject->devices.reason, sizeof(inject->devices.reason),
-			 "a process could not map the memory of its GPU");
+	if (!request->capability && inject->devices.copies.count)
+		gt_inject_maps_failed(inject, GT_INJECT_ON_HOST,
+				      "a process could not map the memory of its GPU");
 	return gt_agent_send(socket, &reply, sizeof(reply), copy ? copy->fd : memory->fd,
 			     MSG_DONTWAIT);
 }

@@ -108,7 +108,7 @@ struct gt_inject_devices {
 	char *library; /* of the driver; NULL: by the loader */
 	struct gt_driver *driver;
 	GT_VEC(struct gt_inject_copy) copies;
-	char reason[512]; /* why a device area is in the file, or cannot be read; "": it is not */
+	char remark[640]; /* gt_inject_map_remark; "": none */
 	uint32_t round;   /* counts gt_inject_poll */
 	bool busy;        /* a ring had records in this round */
 };
@@ -170,7 +170,11 @@ const struct gt_bpf_map *gt_inject_map(const struct gt_inject *inject, uint32_t 
 /* Initialise the device area, all zeros, for processes that begin to use it. */
 void gt_inject_memory_initialise(const struct gt_inject *inject, uint8_t *area);
 
-/* inject_devices.c: no process maps the memory any more. */
+/* inject_devices.c: keep a remark on the maps, of which the first counts, and why it is so. */
+#define GT_INJECT_ON_HOST "maps are in host memory, which is slow"
+#define GT_INJECT_NOT_READ "maps were not read to the end"
+void gt_inject_maps_failed(struct gt_inject *inject, const char *what, const char *reason);
+/* No process maps the memory any more. */
 void gt_inject_devices_close(struct gt_inject *inject);
 /*
  * The device area on a GPU, which is made if there is none. NULL: it cannot be, or the maps are to
