@@ -84,7 +84,7 @@ static struct bpf_object *open_object(const char *path)
 	return object;
 }
 
-/* As calls.c prepares it; -Exxx: this kernel has not what it calls. */
+/* As calls.c prepares it. -Exxx: the kernel lacks a function that it calls. */
 static int prepare_program(struct bpf_program *program)
 {
 	int error;
