@@ -5,6 +5,7 @@
  * addresses, handles and sizes come again. Some functions stand for other events: operations of a
  * GPU, threads off the CPU, ends of processes.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,7 +183,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.names = gt_names_new();
 	run.time = 1000000;
 	for (size_t i = 0; i < gt_countof(reports); i++) {
-		run.options[i] = (struct gt_report_options){.by = groups[i], .max_copies = 8};
+		run.options[i] = (struct gt_report_options){
+			.by = groups[i], .max_copies = 8, .events.kinds = UINT_MAX};
 		if (!run.names || reports[i]->open(&run.options[i], &run.states[i]))
 			abort();
 	}

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/interval.h"
+#include "cli/why_event.h"
 #include "export/export.h"
 #include "output/sink.h"
 
@@ -223,33 +224,36 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 }
 
 /*
- * The arguments of a command that takes captures: "[#N] [FILE]" unless they follow "--". GT_GO_ON,
- * or the status of an error that was printed. *ret_command is NULL if there is no command to trace.
+ * The arguments of a command that takes captures: "[EVENT] [FILE]" unless they follow "--".
+ * GT_GO_ON, or the status of an error that was printed. *ret_command is NULL if there is no command
+ * to trace.
  */
 static int take_files(const struct gt_analysis_command *row, struct analysis_run *analyse,
 		      char **arguments, int rest, char *const **ret_command)
 {
 	struct gt_trace_options *trace = &analyse->given->target.trace;
 	const char *number = arguments[rest];
-	char **first = arguments + rest;
+	int named = -ENOENT;
 
 	if (!row->files || !number || !strcmp(arguments[rest - 1], "--"))
 		return GT_GO_ON;
 	*ret_command = NULL;
-	if (row->operations && !gt_parse_u64(number + (*number == '#'), &analyse->how.operation) &&
-	    analyse->how.operation)
-		rest++;
+	if (row->events)
+		named = gt_why_event_parse(number, &analyse->how);
+	if (named == -EINVAL)
+		return gt_cli_usage_error(&row->command, "invalid event '%s' (" GT_WHY_EVENTS ")",
+					  number);
+	rest += !named;
 	if (!arguments[rest])
 		return GT_GO_ON;
 	if (!strcmp(arguments[rest], "--")) {
 		*ret_command = arguments + rest + 1;
 		return GT_GO_ON;
 	}
-	if (arguments[rest + 1] && row->operations && arguments + rest == first)
-		return gt_cli_usage_error(&row->command,
-					  "invalid operation '%s' (its number, before the capture; "
-					  "'gputap report' lists them)",
-					  arguments[rest]);
+	if (arguments[rest + 1] && row->events && named)
+		return gt_cli_usage_error(
+			&row->command, "invalid event '%s' (" GT_WHY_EVENTS "; before the capture)",
+			arguments[rest]);
 	if (arguments[rest + 1])
 		return gt_cli_usage_error(&row->command,
 					  "unexpected argument '%s' after the capture; a command "
@@ -269,14 +273,41 @@ static void choose_report(const struct gt_analysis_command *row, struct analysis
 	analyse->how.by = row->by[given->by];
 	analyse->how.top = given->top;
 	analyse->how.max_copies = given->max_copies;
-	analyse->how.gap = given->gap;
-	analyse->how.calls = given->calls.words.count ? &given->calls : NULL;
-	analyse->how.events = (given->faults ? GT_EXPLAIN_FAULTS : 0) |
-			      (given->jobs ? GT_EXPLAIN_JOBS : 0) |
-			      (given->xids ? GT_EXPLAIN_XIDS : 0);
 	analyse->how.chains = given->chains;
 	analyse->how.captured = given->target.trace.from;
 	analyse->how.verbose = given->target.trace.verbose;
+}
+
+/* The kinds of events that options of `why` name: enum gt_explained_kind. */
+static unsigned kinds_of_options(const struct gt_analyse_options *given)
+{
+	return (given->idle || given->gap ? GT_EXPLAIN_GAPS : 0) |
+	       (given->calls.words.count ? GT_EXPLAIN_CALLS : 0) |
+	       (given->syscalls.words.count ? GT_EXPLAIN_SYSCALLS : 0) |
+	       (given->faults ? GT_EXPLAIN_FAULTS : 0) | (given->jobs ? GT_EXPLAIN_JOBS : 0) |
+	       (given->xids ? GT_EXPLAIN_XIDS : 0);
+}
+
+/* Take what `why` is to explain from the options, unless an event was named. */
+static int choose_events(const struct gt_analysis_command *row, struct analysis_run *analyse)
+{
+	const struct gt_analyse_options *given = analyse->given;
+	struct gt_report_options *how = &analyse->how;
+	unsigned kinds = kinds_of_options(given);
+	bool is_named = how->operation || how->events.kinds;
+
+	if (given->gap && !is_named)
+		how->number = given->gap;
+	if ((is_named && (given->gap || kinds & ~how->events.kinds)) ||
+	    (given->gap && kinds != GT_EXPLAIN_GAPS))
+		return gt_cli_usage_error(&row->command,
+					  "EVENT or --gap N explains one event: omit the "
+					  "options that explain others");
+	if (!is_named)
+		how->events.kinds = kinds ? kinds : GT_EXPLAIN_GAPS;
+	how->events.calls = &given->calls;
+	how->events.syscalls = &given->syscalls;
+	return GT_GO_ON;
 }
 
 /* The sources of chains, unless others were chosen. */
@@ -297,7 +328,10 @@ static int run_report(const struct gt_analysis_command *row, struct analysis_run
 		      char *const *command)
 {
 	struct gt_analyse_options *given = analyse->given;
+	int status = row->events ? choose_events(row, analyse) : GT_GO_ON;
 
+	if (status != GT_GO_ON)
+		return status;
 	choose_report(row, analyse);
 	analyse->has_command = command;
 	given->target.trace.failures = row->failures;
@@ -331,6 +365,8 @@ int gt_analyse_run(const struct gt_cli_command *self, int count, char **argument
 	}
 	if (status == GT_GO_ON)
 		status = run_report(row, &analyse, command);
+	gt_strings_free(&given.calls);
+	gt_strings_free(&given.syscalls);
 	gt_target_free(&given.target);
 	return status;
 }

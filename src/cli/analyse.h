@@ -9,11 +9,11 @@ struct gt_analyse_options {
 	struct gt_target_options target;
 	int by; /* index in the command's choices */
 	uint64_t top, interval, max_copies;
-	uint64_t error_exitcode; /* 0: not given */
-	uint64_t gap;            /* of `why`; 0: not given */
-	struct gt_strings calls; /* of `why` */
-	bool faults, jobs, xids; /* of `why` */
-	const char *html;        /* of `report`; NULL: not given */
+	uint64_t error_exitcode;           /* 0: not given */
+	uint64_t gap;                      /* of `why`; 0: not given */
+	struct gt_strings calls, syscalls; /* of `why` … */
+	bool faults, jobs, xids;
+	const char *html; /* of `report`; NULL: not given */
 	bool idle;
 	bool chains; /* of stat */
 };
@@ -57,7 +57,7 @@ struct gt_analysis_command {
 	bool sums;                    /* calls are needed as sums by function only */
 	bool gpu_times;               /* the work of a command is timed on the GPU by default */
 	bool files;                   /* an argument that is not after "--" is a capture … */
-	bool operations;              /* … after the number of an operation, if there is one */
+	bool events;                  /* … after the name of an event (why_event.h), if given */
 };
 
 enum { GT_ANALYSIS_COMMANDS = 7 };

@@ -83,6 +83,10 @@ static const struct gt_option why_options[] = {
 	{0, "call", "FUNCTION,…",
 	 "explain the longest calls of these functions: names, or globs as 'cuMem*'",
 	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, calls), NULL},
+	{0, "syscall", "NAME,…",
+	 "explain the longest system calls of these names (source syscall): names, or globs ('*': "
+	 "all)",
+	 GT_OPTION_LIST, offsetof(struct gt_analyse_options, syscalls), NULL},
 	{0, "faults", NULL, "explain the longest page faults (source fault)", GT_OPTION_FLAG,
 	 offsetof(struct gt_analyse_options, faults), NULL},
 	{0, "jobs", NULL, "explain the longest jobs of the DRM scheduler (sources drm, fence)",
@@ -105,6 +109,8 @@ static const char *const why_examples[] = {
 	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
 	"gputap why --call cudaMalloc run.gtap    # the longest calls of cudaMalloc",
 	"gputap why --jobs --xids run.gtap        # the longest jobs, and errors of the GPU",
+	"gputap why job:7:1 run.gtap              # the job of the DRM scheduler with this fence",
+	"gputap why --syscall ioctl run.gtap      # the longest ioctls",
 	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
 	"sudo gputap why -e all -- ./train         # … and ioctls, jobs, page faults, I/O, Xids",
 	NULL,
@@ -303,16 +309,15 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 	{
 		.command =
 			{
-				.usage = "[options] [N] [FILE | -- CMD ARGS]",
+				.usage = "[options] [EVENT] [FILE | -- CMD ARGS]",
 				.run = gt_analyse_run,
 				.name = "why",
 				.summary =
 					"Explain idle times of GPUs, operations, calls and events",
 				.description =
 					"Walks back from the operations that ended the longest "
-					"idle times of the GPU, or from operation N (as 'gputap "
-					"report' numbers them), or from the longest calls of a "
-					"function (--call), and prints the chain of causes: "
+					"idle times of the GPU, or from an event, and prints the "
+					"chain of causes: "
 					"the thread that submitted late and what it did, the "
 					"thread that woke it, a copy or wait that blocked, the "
 					"operation of a stream or event that had to end before. "
@@ -322,7 +327,13 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"of the DRM scheduler with the fence that it waited for "
 					"(drm, fence), page faults (fault), block I/O (block), "
 					"and of a call that failed the Xid before it (nvidia). "
-					"--faults, --jobs and --xids begin at these events.",
+					"--call, --syscall, --faults, --jobs and --xids begin at "
+					"the longest of these (Xids: the first) and number them. "
+					"EVENT is one of them: gap:N, call:N, syscall:N, fault:N, "
+					"job:N or xid:N, with the number of these lists; "
+					"job:CONTEXT:SEQNO, the job with this fence, as 'gputap "
+					"trace -e drm' prints it; or N, operation #N of 'gputap "
+					"report'.",
 				.examples = why_examples,
 				OPTIONS(why_options),
 			},
@@ -330,6 +341,6 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 		.by = {GT_BY_NOTHING},
 		.gpu_times = true,
 		.files = true,
-		.operations = true,
+		.events = true,
 	},
 };

@@ -40,11 +40,19 @@ void gt_put_job(struct gt_strbuf *text, const struct gt_job_chain *job);
 void gt_json_waiting_job(struct gt_json *json, const char *key, const struct gt_job_chain *job);
 /* What is known of the inside of a call or page fault, a line each. */
 void gt_put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_call_evidence *inside);
-/* The page faults, jobs and Xids of a process with their causes; nothing where there are none. */
-void gt_put_explained_events(struct gt_strbuf *text, const struct gt_names *names,
-			     const struct gt_process_breakdown *row);
-void gt_json_explained_events(struct gt_json *json, const struct gt_names *names,
-			      const struct gt_process_breakdown *row);
+/* Whether the n-th row, from 0, of a list of `why` is wanted: --gap, or an event's number. */
+static inline bool gt_why_shows(const struct gt_report_options *options, size_t row)
+{
+	return !options->number || row + 1 == options->number;
+}
+/*
+ * The calls, system calls, page faults, jobs and Xids of a process that are explained, with their
+ * causes; nothing where there are none.
+ */
+void gt_put_explained_events(struct gt_strbuf *text, const struct gt_report_options *options,
+			     const struct gt_names *names, const struct gt_process_breakdown *row);
+void gt_json_explained_events(struct gt_json *json, const struct gt_report_options *options,
+			      const struct gt_names *names, const struct gt_process_breakdown *row);
 /* What a call was, how long it took, and the operation that took most of it, if one did. */
 void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap);
 /* A sentence on why a gap or operation came to be. */

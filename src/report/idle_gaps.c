@@ -390,10 +390,10 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 	gt_json_string(json, "name", gt_strbuf_string(&text));
 	if (gap->call)
 		gt_json_bool(json, "failed", gap->failed);
-	if (gap->address) {
+	if (gap->kind == GT_EXPLAIN_FAULTS)
 		gt_json_hex(json, "address", gap->address);
+	if (gap->kind == GT_EXPLAIN_FAULTS || gap->kind == GT_EXPLAIN_SYSCALLS)
 		json_evidence(json, &gap->inside);
-	}
 	gt_json_u64(json, "tid", gt_id_number(gap->thread));
 	gt_json_object_begin(json, "spent");
 	for (unsigned i = 0; i < GT_SPENDINGS; i++)

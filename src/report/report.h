@@ -8,6 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/chains.h"
 #include "analysis/operation.h"
+#include "analysis/timeline/explain_request.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/string_list.h"
@@ -17,17 +18,16 @@
 
 struct gt_report_options {
 	enum gt_by by;
-	uint64_t top;                   /* rows of each table; 0: all */
-	uint64_t max_copies;            /* kept in flight */
-	bool captured;                  /* the session is a capture's, not what happens now */
-	bool chains;                    /* of stat: join jobs with the calls that submitted them */
-	bool verbose;                   /* show also what is omitted by default */
-	bool continued;                 /* reports were put before: the last one is headed, too */
-	bool final;                     /* the session ended: set when a report is put */
-	uint64_t operation;             /* of `why`: its number; 0: the longest idle gaps */
-	uint64_t gap;                   /* of `why`: the n-th longest alone; 0: all */
-	const struct gt_strings *calls; /* of `why`: functions, as globs; NULL: no calls */
-	unsigned events;                /* of `why`: enum gt_explained_events */
+	uint64_t top;        /* rows of each table; 0: all */
+	uint64_t max_copies; /* kept in flight */
+	bool captured;       /* the session is a capture's, not what happens now */
+	bool chains;         /* of stat: join jobs with the calls that submitted them */
+	bool verbose;        /* show also what is omitted by default */
+	bool continued;      /* reports were put before: the last one is headed, too */
+	bool final;          /* the session ended: set when a report is put */
+	uint64_t operation;  /* of `why`: its number; 0: none */
+	struct gt_explain_request events; /* of `why` */
+	uint64_t number;                  /* of `why`: of its lists the n-th row alone; 0: all */
 };
 
 struct gt_report {

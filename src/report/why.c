@@ -2,10 +2,37 @@
 /* The report "why": the causes of idle times of GPUs, of one operation, or of calls. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "report/breakdown.h"
+
+/* The kinds of lists: of each the rows of a process, and what is said where there are none. */
+static const struct why_list {
+	enum gt_explained_kind kind;
+	size_t count; /* offset of the number of rows in struct gt_process_breakdown */
+	const char *name, *title;
+	const char *missing;
+} lists[] = {
+#define LIST(kind, member, name, title, missing)                                                   \
+	{                                                                                          \
+		kind, offsetof(struct gt_process_breakdown, member.count), name, title, missing    \
+	}
+	LIST(GT_EXPLAIN_GAPS, gaps, "gap", "idle time", NULL),
+	LIST(GT_EXPLAIN_CALLS, calls, "call", "call",
+	     "no such call was seen: 'gputap stat' lists the functions that were called"),
+	LIST(GT_EXPLAIN_SYSCALLS, syscalls, "syscall", "system call",
+	     "no such system call was seen: this needs the source syscall (-e)"),
+	LIST(GT_EXPLAIN_FAULTS, faults, "fault", "page fault",
+	     "no page fault with a known duration was seen: this needs the source fault (-e)"),
+	LIST(GT_EXPLAIN_JOBS, jobs, "job", "job",
+	     "no job of the DRM scheduler was seen: this needs the source drm (-e)"),
+	LIST(GT_EXPLAIN_XIDS, xids, "Xid", "Xid",
+	     "no Xid was seen: this needs the source nvidia (-e)"),
+#undef LIST
+};
 
 struct why_state {
 	struct gt_breakdown *breakdown;
@@ -13,8 +40,7 @@ struct why_state {
 	const struct gt_process_breakdown *const *rows;
 	size_t count;
 	const struct gt_idle_gap *explained; /* the operation; NULL: it was not found */
-	uint64_t gaps;                       /* the most of a process */
-	uint64_t calls, faults, jobs, xids;  /* of all processes */
+	uint64_t most[gt_countof(lists)];    /* rows of a list of one process */
 };
 
 static void why_close(void *opaque)
@@ -27,7 +53,7 @@ static void why_close(void *opaque)
 
 static int why_open(const struct gt_report_options *options, void **ret_state)
 {
-	uint64_t top = options->gap > options->top ? options->gap : options->top;
+	uint64_t top = options->number > options->top ? options->number : options->top;
 	struct why_state *state = calloc(1, sizeof(*state));
 
 	if (!state)
@@ -38,8 +64,7 @@ static int why_open(const struct gt_report_options *options, void **ret_state)
 		return -ENOMEM;
 	}
 	gt_breakdown_explain(state->breakdown, options->operation);
-	gt_breakdown_explain_calls(state->breakdown, options->calls);
-	gt_breakdown_explain_events(state->breakdown, options->events);
+	gt_breakdown_explain_events(state->breakdown, &options->events);
 	*ret_state = state;
 	return 0;
 }
@@ -51,21 +76,25 @@ static int why_event(void *opaque, const struct gt_names *names, const struct gt
 	return gt_breakdown_take(state->breakdown, names, event);
 }
 
+static uint64_t count_of(const struct why_list *list, const struct gt_process_breakdown *row)
+{
+	return *(const size_t *)((const char *)row + list->count);
+}
+
 /* Find the answers of a report. 0 or -ENOMEM. */
 static int find_answers(struct why_state *state, const struct gt_names *names, bool final)
 {
 	int error = gt_breakdown_rows(state->breakdown, names, final, &state->rows, &state->count);
 
 	state->explained = gt_breakdown_explained(state->breakdown);
-	state->gaps = state->calls = state->faults = state->jobs = state->xids = 0;
-	for (size_t i = 0; i < state->count && !error; i++) {
-		if (state->rows[i]->gaps.count > state->gaps)
-			state->gaps = state->rows[i]->gaps.count;
-		state->calls += state->rows[i]->calls.count;
-		state->faults += state->rows[i]->explained_faults;
-		state->jobs += state->rows[i]->explained_jobs;
-		state->xids += state->rows[i]->explained_xids;
-	}
+	memset(state->most, 0, sizeof(state->most));
+	for (size_t i = 0; i < state->count && !error; i++)
+		for (size_t k = 0; k < gt_countof(lists); k++) {
+			uint64_t count = count_of(&lists[k], state->rows[i]);
+
+			if (count > state->most[k])
+				state->most[k] = count;
+		}
 	return error;
 }
 
@@ -103,27 +132,8 @@ static void put_process_gaps(struct gt_strbuf *text, const struct gt_report_opti
 		gt_strbuf_puts(text, "The GPU's clock is not the host's: causes on the host cannot "
 				     "be found.\n");
 	for (size_t i = 1; i <= row->gaps.count; i++)
-		if (!options->gap || i == options->gap)
+		if (gt_why_shows(options, i - 1))
 			put_gap(text, row, i);
-}
-
-static void put_process_calls(struct gt_strbuf *text, const struct gt_names *names,
-			      const struct gt_process_breakdown *row)
-{
-	if (!row->calls.count)
-		return;
-	gt_label_process(text, names, row->process);
-	gt_strbuf_printf(text, ": the longest of %" PRIu64 " calls\n", row->explained_calls);
-	for (size_t i = 0; i < row->calls.count; i++) {
-		const struct gt_idle_gap *call = &row->calls.items[i];
-
-		gt_strbuf_printf(text, "call %zu at T+", i + 1);
-		gt_format_duration(text, call->start - row->start);
-		gt_strbuf_puts(text, ": ");
-		gt_put_slow_call(text, call);
-		gt_strbuf_puts(text, ".\n");
-		gt_put_causes(text, row, call);
-	}
 }
 
 /* The process of the explained operation. */
@@ -139,7 +149,7 @@ static int why_put_text(void *opaque, const struct gt_report_options *options,
 			const struct gt_names *names, uint64_t now, struct gt_strbuf *text)
 {
 	struct why_state *state = opaque;
-	bool explains_gaps = !options->calls && !options->events;
+	bool explains_gaps = options->events.kinds & GT_EXPLAIN_GAPS;
 	int error = find_answers(state, names, options->final);
 
 	if (error)
@@ -150,10 +160,9 @@ static int why_put_text(void *opaque, const struct gt_report_options *options,
 		return 0;
 	}
 	for (size_t i = 0; i < state->count; i++) {
-		if (options->calls)
-			put_process_calls(text, names, state->rows[i]);
-		gt_put_explained_events(text, names, state->rows[i]);
-		if (explains_gaps && state->rows[i]->operations)
+		gt_put_explained_events(text, options, names, state->rows[i]);
+		if (explains_gaps && state->rows[i]->operations &&
+		    options->number <= state->rows[i]->gaps.count)
 			put_process_gaps(text, options, names, state->rows[i]);
 	}
 	if (explains_gaps && (!state->count || !state->rows[0]->operations))
@@ -170,15 +179,10 @@ static void json_process(struct gt_json *json, const struct gt_report_options *o
 	gt_json_u64(json, "count", row->idle_gaps);
 	gt_json_array_begin(json, "gaps");
 	for (size_t i = 0; i < row->gaps.count; i++)
-		if (!options->gap || i + 1 == options->gap)
+		if (gt_why_shows(options, i))
 			gt_json_idle_gap(json, NULL, names, row, &row->gaps.items[i]);
 	gt_json_array_end(json);
-	gt_json_u64(json, "explained_calls", row->explained_calls);
-	gt_json_array_begin(json, "calls");
-	for (size_t i = 0; i < row->calls.count; i++)
-		gt_json_idle_gap(json, NULL, names, row, &row->calls.items[i]);
-	gt_json_array_end(json);
-	gt_json_explained_events(json, names, row);
+	gt_json_explained_events(json, options, names, row);
 	gt_json_object_end(json);
 }
 
@@ -202,46 +206,50 @@ static int why_put_json(void *opaque, const struct gt_report_options *options,
 	return 0;
 }
 
-static int check_events(const struct why_state *state, const struct gt_report_options *options,
-			struct gt_diag *diag)
+static int check_list(const struct why_list *list, uint64_t most,
+		      const struct gt_report_options *options, struct gt_diag *diag)
 {
-	const struct {
-		unsigned event;
-		uint64_t count;
-		const char *what, *source;
-	} events[] = {
-		{GT_EXPLAIN_FAULTS, state->faults, "page fault with a known duration", "fault"},
-		{GT_EXPLAIN_JOBS, state->jobs, "job of the DRM scheduler", "drm"},
-		{GT_EXPLAIN_XIDS, state->xids, "Xid", "nvidia"},
-	};
-
-	for (size_t i = 0; i < gt_countof(events); i++)
-		if ((options->events & events[i].event) && !events[i].count)
-			return gt_diag(diag, -ENOENT, "why", NULL,
-				       "no %s was seen: this needs the source %s (-e)",
-				       events[i].what, events[i].source);
+	if (options->number > most && (most || !list->missing))
+		return gt_diag(diag, -ENOENT, "why", NULL,
+			       "there is no %s %" PRIu64 ": at most %" PRIu64 " %s%s of a process",
+			       list->name, options->number, most, list->title,
+			       gt_report_plural(most));
+	if (!most && list->missing)
+		return gt_diag(diag, -ENOENT, "why", NULL, "%s", list->missing);
 	return 0;
+}
+
+static bool has_jobs(const struct why_state *state)
+{
+	for (size_t i = 0; i < state->count; i++)
+		if (state->rows[i]->jobs.count)
+			return true;
+	return false;
 }
 
 static int why_check(void *opaque, const struct gt_report_options *options, struct gt_diag *diag)
 {
 	const struct why_state *state = opaque;
+	int error = 0;
 
-	if (options->operation && !state->explained)
-		return gt_diag(diag, -ENOENT, "why", NULL,
-			       "there is no operation #%" PRIu64
-			       ": 'gputap report' lists the longest ones",
-			       options->operation);
-	if (options->gap > state->gaps)
-		return gt_diag(diag, -ENOENT, "why", NULL,
-			       "there is no gap %" PRIu64 ": at most %" PRIu64
-			       " idle time%s of a process",
-			       options->gap, state->gaps, state->gaps == 1 ? "" : "s");
-	if (options->calls && !state->calls)
-		return gt_diag(diag, -ENOENT, "why", NULL,
-			       "no call of the functions of --call was seen: 'gputap stat' lists "
-			       "those that were called");
-	return check_events(state, options, diag);
+	if (options->operation)
+		return state->explained ? 0
+					: gt_diag(diag, -ENOENT, "why", NULL,
+						  "there is no operation #%" PRIu64
+						  ": 'gputap report' lists the longest ones",
+						  options->operation);
+	if (options->events.fence_context || options->events.fence_seqno)
+		return has_jobs(state)
+			       ? 0
+			       : gt_diag(diag, -ENOENT, "why", NULL,
+					 "no job with the fence %" PRIu64 ":%" PRIu64
+					 " was seen: 'gputap trace -e drm' prints jobs with theirs",
+					 options->events.fence_context,
+					 options->events.fence_seqno);
+	for (size_t i = 0; i < gt_countof(lists) && !error; i++)
+		if (options->events.kinds & lists[i].kind)
+			error = check_list(&lists[i], state->most[i], options, diag);
+	return error;
 }
 
 const struct gt_report gt_report_why = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Page faults, jobs of the DRM scheduler and Xids with their causes: a part of the report "why". */
+/*
+ * Calls, system calls, page faults, jobs of the DRM scheduler and Xids with their causes: a part of
+ * the report "why".
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,22 +42,33 @@ static void put_call(struct gt_strbuf *text, const char *name, uint32_t thread)
 	gt_put_id(text, thread);
 }
 
-/* ---- page faults ------------------------------------------------------------------------ */
+/* ---- calls, system calls and page faults ------------------------------------------------ */
 
-static void put_faults(struct gt_strbuf *text, const struct gt_names *names,
-		       const struct gt_process_breakdown *row)
+static void put_headline(struct gt_strbuf *text, const struct gt_idle_gap *call)
 {
-	put_title(text, names, row, row->explained_faults, "page fault", ", the longest first");
-	for (size_t i = 0; i < row->faults.count; i++) {
-		const struct gt_idle_gap *fault = &row->faults.items[i];
+	if (call->kind != GT_EXPLAIN_FAULTS) {
+		gt_put_slow_call(text, call);
+		return;
+	}
+	put_call(text, call->call, call->thread);
+	gt_strbuf_printf(text, " at 0x%" PRIx64 " took ", call->address);
+	gt_format_duration(text, call->end - call->start);
+}
 
-		put_number(text, row, "fault", i, fault->start);
-		put_call(text, fault->call, fault->thread);
-		gt_strbuf_printf(text, " at 0x%" PRIx64 " took ", fault->address);
-		gt_format_duration(text, fault->end - fault->start);
+static void put_calls(struct gt_strbuf *text, const struct gt_report_options *options,
+		      const struct gt_process_breakdown *row, const char *what,
+		      const struct gt_idle_gaps *calls)
+{
+	for (size_t i = 0; i < calls->count; i++) {
+		const struct gt_idle_gap *call = &calls->items[i];
+
+		if (!gt_why_shows(options, i))
+			continue;
+		put_number(text, row, what, i, call->start);
+		put_headline(text, call);
 		gt_strbuf_puts(text, ".\n");
-		gt_put_evidence(text, 2, &fault->inside);
-		gt_put_causes(text, row, fault);
+		gt_put_evidence(text, 2, &call->inside);
+		gt_put_causes(text, row, call);
 	}
 }
 
@@ -85,13 +99,15 @@ static void put_waited_job(struct gt_strbuf *text, const struct gt_names *names,
 	gt_strbuf_putc(text, '\n');
 }
 
-static void put_jobs(struct gt_strbuf *text, const struct gt_names *names,
-		     const struct gt_process_breakdown *row)
+static void put_jobs(struct gt_strbuf *text, const struct gt_report_options *options,
+		     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
 	put_title(text, names, row, row->explained_jobs, "job", ", the longest first");
 	for (size_t i = 0; i < row->jobs.count; i++) {
 		const struct gt_explained_job *job = &row->jobs.items[i];
 
+		if (!gt_why_shows(options, i))
+			continue;
 		put_number(text, row, "job", i, gt_job_chain_start(&job->chain));
 		gt_put_job(text, &job->chain);
 		gt_strbuf_puts(text, ".\n");
@@ -138,14 +154,16 @@ static void put_calls_around(struct gt_strbuf *text, const struct gt_explained_x
 	}
 }
 
-static void put_xids(struct gt_strbuf *text, const struct gt_names *names,
-		     const struct gt_process_breakdown *row)
+static void put_xids(struct gt_strbuf *text, const struct gt_report_options *options,
+		     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
 	put_title(text, names, row, row->explained_xids, "Xid", ", the earliest first");
 	for (size_t i = 0; i < row->xids.count; i++) {
 		const struct gt_explained_xid *xid = &row->xids.items[i];
 		const char *name = gt_xid_name(xid->code);
 
+		if (!gt_why_shows(options, i))
+			continue;
 		put_number(text, row, "Xid", i, xid->time);
 		gt_strbuf_printf(text, "%" PRIu32 "%s%s%s: ", xid->code, name ? " (" : "",
 				 name ? name : "", name ? ")" : "");
@@ -156,15 +174,30 @@ static void put_xids(struct gt_strbuf *text, const struct gt_names *names,
 	}
 }
 
-void gt_put_explained_events(struct gt_strbuf *text, const struct gt_names *names,
-			     const struct gt_process_breakdown *row)
+void gt_put_explained_events(struct gt_strbuf *text, const struct gt_report_options *options,
+			     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
-	if (row->explained_faults)
-		put_faults(text, names, row);
-	if (row->explained_jobs)
-		put_jobs(text, names, row);
-	if (row->explained_xids)
-		put_xids(text, names, row);
+	static const char longest[] = ", the longest first";
+	uint64_t number = options->number ? options->number : 1;
+
+	if (row->calls.count >= number) {
+		gt_label_process(text, names, row->process);
+		gt_strbuf_printf(text, ": the longest of %" PRIu64 " call%s\n",
+				 row->explained_calls, gt_report_plural(row->explained_calls));
+		put_calls(text, options, row, "call", &row->calls);
+	}
+	if (row->syscalls.count >= number) {
+		put_title(text, names, row, row->explained_syscalls, "system call", longest);
+		put_calls(text, options, row, "syscall", &row->syscalls);
+	}
+	if (row->faults.count >= number) {
+		put_title(text, names, row, row->explained_faults, "page fault", longest);
+		put_calls(text, options, row, "fault", &row->faults);
+	}
+	if (row->jobs.count >= number)
+		put_jobs(text, options, names, row);
+	if (row->xids.count >= number)
+		put_xids(text, options, names, row);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------- */
@@ -217,22 +250,36 @@ static void json_xid(struct gt_json *json, const struct gt_process_breakdown *ro
 	gt_json_object_end(json);
 }
 
-void gt_json_explained_events(struct gt_json *json, const struct gt_names *names,
-			      const struct gt_process_breakdown *row)
+static void json_calls(struct gt_json *json, const char *key,
+		       const struct gt_report_options *options, const struct gt_names *names,
+		       const struct gt_process_breakdown *row, const struct gt_idle_gaps *calls)
 {
-	gt_json_u64(json, "explained_faults", row->explained_faults);
-	gt_json_array_begin(json, "faults");
-	for (size_t i = 0; i < row->faults.count; i++)
-		gt_json_idle_gap(json, NULL, names, row, &row->faults.items[i]);
+	gt_json_array_begin(json, key);
+	for (size_t i = 0; i < calls->count; i++)
+		if (gt_why_shows(options, i))
+			gt_json_idle_gap(json, NULL, names, row, &calls->items[i]);
 	gt_json_array_end(json);
+}
+
+void gt_json_explained_events(struct gt_json *json, const struct gt_report_options *options,
+			      const struct gt_names *names, const struct gt_process_breakdown *row)
+{
+	gt_json_u64(json, "explained_calls", row->explained_calls);
+	json_calls(json, "calls", options, names, row, &row->calls);
+	gt_json_u64(json, "explained_syscalls", row->explained_syscalls);
+	json_calls(json, "syscalls", options, names, row, &row->syscalls);
+	gt_json_u64(json, "explained_faults", row->explained_faults);
+	json_calls(json, "faults", options, names, row, &row->faults);
 	gt_json_u64(json, "explained_jobs", row->explained_jobs);
 	gt_json_array_begin(json, "jobs");
-	gt_vec_each (job, &row->jobs)
-		json_job(json, names, row, job);
+	for (size_t i = 0; i < row->jobs.count; i++)
+		if (gt_why_shows(options, i))
+			json_job(json, names, row, &row->jobs.items[i]);
 	gt_json_array_end(json);
 	gt_json_u64(json, "explained_xids", row->explained_xids);
 	gt_json_array_begin(json, "xids");
-	gt_vec_each (xid, &row->xids)
-		json_xid(json, row, xid);
+	for (size_t i = 0; i < row->xids.count; i++)
+		if (gt_why_shows(options, i))
+			json_xid(json, row, &row->xids.items[i]);
 	gt_json_array_end(json);
 }

@@ -214,7 +214,12 @@ kinds_from_log() {
 	expect_output_line '^steps\(unsigned int\*, int\) #5 ended at T\+.*; before, latest first:$'
 	gputap why first run.gtap
 	expect_status 2
-	expect_error "gputap: invalid operation 'first' (its number, before the capture; 'gputap report' lists them) (try 'gputap why --help')"
+	expect_error "gputap: invalid event 'first' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, job:CONTEXT:SEQNO or xid:N; before the capture) (try 'gputap why --help')"
+	gputap why --gap 2 run.gtap
+	second=$output
+	gputap why gap:2 run.gtap
+	expect_status 0
+	expect_output "$second"
 	gputap why --json --gap 1 run.gtap
 	expect_json '.[0].processes[0].gaps | length == 1 and (.[0] |
 		([.spent[]] | add) == .duration and (.causes | length) > 0)'
@@ -233,6 +238,61 @@ kinds_from_log() {
 			([.spent[]] | add) == .duration and .spent.wait > 0 and (.spent.kernel > 0) ==
 			any(.causes[]; .spent == "kernel" and .name == "_Z5stepsPji")) and
 		([.calls[].duration] | . == (sort | reverse))'
+}
+
+@test "why explains a call, a system call or an Xid that is named by its number" {
+	"$build/tests/programs/synthetic" run.gtap 2
+	gputap why call:1 run.gtap
+	expect_status 0
+	expect_output_line '^4711 train: the longest of 20 calls$'
+	expect_output_line '^call 1 at T\+.*: cudaStreamSynchronize of thread 4711 took '
+	expect_no_output_line '^(call 2|gap 1) at '
+	gputap why --call cudaFree call:2 run.gtap
+	expect_status 0
+	expect_output_line '^call 2 at T\+.*: cudaFree of thread '
+	expect_no_output_line '^(call [13]|gap [0-9]+) at '
+	gputap why --syscall 'sched_*' run.gtap
+	expect_status 0
+	all=$output
+	expect_output_line '^4711 train: 2 system calls, the longest first$'
+	expect_output_line '^syscall 1 at T\+.*: sched_yield of thread 4711 took 5\.10 µs'
+	expect_output_line '^syscall 2 at T\+.*: sched_yield of thread 4712 took 5\.10 µs'
+	expect_output_line '^  off-CPU for 5\.00 µs, of it waiting for a CPU 500 ns$'
+	gputap why syscall:2 run.gtap
+	expect_output "$(sed '/^syscall 1 /,/^syscall 2 /{/^syscall 2 /!d}' <<<"$all")"
+	gputap why --json syscall:2 run.gtap
+	expect_json '.[0].processes[0] | .explained_syscalls == 2 and (.syscalls | length == 1 and .[0].tid == 4712) and .calls == []'
+	gputap why xid:1 run.gtap
+	expect_status 0
+	expect_output_line '^Xid 1 at T\+.*: 13 '
+	expect_no_output_line '^gap '
+}
+
+@test "names of events of why that are not valid, or do not exist, are errors" {
+	"$build/tests/programs/synthetic" run.gtap 2
+	for event in gap:0 call: fault:x job:7: job:7:1:1 job:0:0 syscall:10001 xid:-1; do
+		gputap why "$event" run.gtap
+		expect_status 2
+		expect_error "gputap: invalid event '$event' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, job:CONTEXT:SEQNO or xid:N) (try 'gputap why --help')"
+	done
+	for options in '--faults xid:1' '--gap 2 5' '--call cudaFree syscall:1' '--gap 2 --xids' '--xids gap:1'; do
+		# shellcheck disable=SC2086 # words
+		gputap why $options run.gtap
+		expect_status 2
+		expect_error "gputap: EVENT or --gap N explains one event: omit the options that explain others (try 'gputap why --help')"
+	done
+	while IFS='|' read -r event message; do
+		gputap why "$event" run.gtap
+		expect_status 1
+		expect_error_line "^gputap: $message\$"
+	done <<-'END'
+		gap:99|there is no gap 99: at most [0-9]+ idle times of a process
+		call:99|there is no call 99: at most 20 calls of a process
+		syscall:3|there is no syscall 3: at most 2 system calls of a process
+		xid:2|there is no Xid 2: at most 1 Xid of a process
+		fault:1|no page fault with a known duration was seen: this needs the source fault \(-e\)
+		job:7:1|no job with the fence 7:1 was seen: 'gputap trace -e drm' prints jobs with theirs
+	END
 }
 
 @test "why explains the Xids of a capture, and says which source other events need" {
@@ -264,7 +324,7 @@ kinds_from_log() {
 		expect_error_line '^gputap: there is no gap 999: at most 23 idle times of a process$'
 		gputap why $json --call cudaFoo run.gtap
 		expect_status 1
-		expect_error_line "^gputap: no call of the functions of --call was seen: 'gputap stat' lists those that were called$"
+		expect_error_line "^gputap: no such call was seen: 'gputap stat' lists the functions that were called$"
 	done
 	gputap why 5 run.gtap
 	expect_status 0

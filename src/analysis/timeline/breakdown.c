@@ -116,9 +116,9 @@ static int take_gpu(void *opaque, const struct gt_names *names,
 }
 
 /* Whether processes without any call or interval are kept, too, for one of their events. */
-static bool is_asked_for(const struct gt_breakdown *breakdown, enum gt_explained_events events)
+static bool is_asked_for(const struct gt_breakdown *breakdown, enum gt_explained_kind kind)
 {
-	return breakdown->asked.events & events;
+	return breakdown->asked.events.kinds & kind;
 }
 
 static int take_chain(void *opaque, const struct gt_job_chain *chain)
@@ -205,14 +205,10 @@ void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number)
 	breakdown->explain = number;
 }
 
-void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs)
+void gt_breakdown_explain_events(struct gt_breakdown *breakdown,
+				 const struct gt_explain_request *request)
 {
-	breakdown->asked.calls = globs;
-}
-
-void gt_breakdown_explain_events(struct gt_breakdown *breakdown, unsigned events)
-{
-	breakdown->asked.events = events;
+	breakdown->asked.events = *request;
 }
 
 const struct gt_idle_gap *gt_breakdown_explained(const struct gt_breakdown *breakdown)
@@ -384,6 +380,9 @@ static int count_all(struct gt_breakdown *breakdown, struct breakdown_process *p
 	if (!error)
 		error = gt_explain_calls(&breakdown->asked, &process->row, &process->path,
 					 process->begun, until);
+	if (!error)
+		error = gt_explain_syscalls(&breakdown->asked, &process->row, &process->path,
+					    settled);
 	if (!error)
 		error = gt_explain_faults(&breakdown->asked, &process->row, &process->path,
 					  settled);

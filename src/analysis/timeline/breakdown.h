@@ -9,9 +9,9 @@
  */
 #pragma once
 
+#include "analysis/timeline/explain_request.h"
 #include "analysis/timeline/path.h"
 #include "base/histogram.h"
-#include "base/string_list.h"
 
 /* A segment of the path to an operation, with what is known about it. */
 struct gt_cause {
@@ -41,9 +41,12 @@ struct gt_cause {
 struct gt_idle_gap {
 	uint32_t process;
 	uint64_t start, end;
-	const char *call; /* that took so long, or "page fault"; NULL: it is neither */
+	/* The function or system call that took so long, or "page fault"; NULL: it is none of
+	 * these. */
+	const char *call;
+	enum gt_explained_kind kind;
 	uint64_t address; /* of a page fault */
-	/* Of a page fault: what was seen in it. */
+	/* Of a page fault or system call: what was seen in it. */
 	struct gt_call_evidence inside;
 	bool failed;   /* the call */
 	uint64_t next; /* number of the operation that ended it; 0: of a call */
@@ -163,9 +166,11 @@ struct gt_process_breakdown {
 	struct gt_idle_gaps gaps;                 /* of the GPUs */
 	struct gt_idle_gaps calls;                /* those that are explained … */
 	uint64_t explained_calls;                 /* … and how many there were */
-	struct gt_idle_gaps faults;               /* the longest ones, if asked for */
-	uint64_t explained_faults;                /* all of them */
-	GT_VEC(struct gt_explained_job) jobs;     /* the longest ones, likewise */
+	struct gt_idle_gaps syscalls;             /* the longest ones, if asked for */
+	uint64_t explained_syscalls;              /* all of them */
+	struct gt_idle_gaps faults;               /* page faults, likewise */
+	uint64_t explained_faults;
+	GT_VEC(struct gt_explained_job) jobs; /* the longest ones, likewise */
 	uint64_t explained_jobs;
 	GT_VEC(struct gt_explained_xid) xids; /* the first ones, likewise */
 	uint64_t explained_xids;
@@ -184,16 +189,10 @@ GT_DEFINE_AUTO(breakdown, struct gt_breakdown, gt_breakdown_free)
 
 /* The operation whose causes are kept, by its number. */
 void gt_breakdown_explain(struct gt_breakdown *breakdown, uint64_t number);
-/* The functions whose longest calls are kept with their causes: globs, which must live on. */
-void gt_breakdown_explain_calls(struct gt_breakdown *breakdown, const struct gt_strings *globs);
 
-/* What else is kept with its causes: flags. */
-enum gt_explained_events {
-	GT_EXPLAIN_FAULTS = 1,
-	GT_EXPLAIN_JOBS = 2,
-	GT_EXPLAIN_XIDS = 4,
-};
-void gt_breakdown_explain_events(struct gt_breakdown *breakdown, unsigned events);
+/* Which events are kept with their causes; the names must live on. */
+void gt_breakdown_explain_events(struct gt_breakdown *breakdown,
+				 const struct gt_explain_request *request);
 
 /* 0 or -ENOMEM. */
 int gt_breakdown_take(struct gt_breakdown *breakdown, const struct gt_names *names,

@@ -14,6 +14,7 @@ static void free_gaps(struct gt_idle_gaps *gaps)
 		free(gap->causes);
 	gt_vec_free(gaps);
 }
+
 /* Where one of this length would be. */
 static size_t rank_of(const struct gt_idle_gaps *gaps, uint64_t length)
 {
@@ -56,83 +57,123 @@ int gt_explain_gap(const struct gt_explained *explained, struct gt_process_break
 	if (error)
 		return error;
 	gap.process = row->process;
+	gap.kind = GT_EXPLAIN_GAPS;
 	return insert_gap(&row->gaps, rank, &gap, explained->top);
 }
 
-static int keep_call(const struct gt_explained *explained, struct gt_process_breakdown *row,
-		     const struct gt_path *path, const struct gt_path_thread *thread,
-		     const struct gt_path_call *call)
+/* ---- calls, system calls and page faults ------------------------------------------------ */
+
+/* Whether a name is meant. */
+static bool is_named(const struct gt_strings *globs, const char *name)
 {
-	const struct gt_strings *globs = explained->calls;
-	size_t rank = rank_of(&row->calls, call->end - call->start);
+	return !globs || gt_globs_select(globs->words.items, globs->words.count, name, true);
+}
+
+/* Of a page fault or system call: what was seen in it, but for itself. */
+static void find_inside(const struct gt_path *path, const struct gt_path_call *call,
+			struct gt_idle_gap *gap)
+{
+	gt_path_find_evidence(path, gap->thread, call, &gap->inside);
+	if (gap->kind == GT_EXPLAIN_FAULTS) {
+		gap->inside.faults = 0;
+		return;
+	}
+	/* The job knows the command of the ioctl that submitted it. */
+	if (gap->inside.job.syscall.start == call->start)
+		gap->call = gap->inside.job.syscall.name;
+	gap->inside.syscall = NULL;
+	gap->inside.syscall_ns = 0;
+}
+
+/* Keep it among those of its kind, with its causes, if it is one of the longest. 0 or -ENOMEM. */
+static int keep_call(const struct gt_explained *explained, struct gt_idle_gaps *kept,
+		     const struct gt_path *path, const struct gt_path_thread *thread,
+		     const struct gt_path_call *call, const struct gt_idle_gap *known)
+{
+	size_t rank = rank_of(kept, call->end - call->start);
 	struct gt_idle_gap gap;
 	int error;
 
-	if (!gt_globs_select(globs->words.items, globs->words.count, call->name, false))
-		return 0;
-	row->explained_calls++;
 	if (rank >= explained->top)
 		return 0;
 	error = gt_causes_find_of_call(path, thread, call, &gap);
 	if (error)
 		return error;
-	gap.process = row->process;
-	return insert_gap(&row->calls, rank, &gap, explained->top);
+	gap.process = known->process;
+	gap.kind = known->kind;
+	gap.address = known->address;
+	gap.failed = known->failed;
+	if (gap.kind != GT_EXPLAIN_CALLS)
+		find_inside(path, call, &gap);
+	return insert_gap(kept, rank, &gap, explained->top);
 }
 
 int gt_explain_calls(const struct gt_explained *explained, struct gt_process_breakdown *row,
 		     const struct gt_path *path, uint64_t begun, uint64_t until)
 {
+	struct gt_idle_gap known = {.process = row->process, .kind = GT_EXPLAIN_CALLS};
 	int error = 0;
 
-	if (!explained->calls)
+	if (!(explained->events.kinds & GT_EXPLAIN_CALLS))
 		return 0;
 	gt_vec_each (thread, &path->threads)
-		gt_vec_each (call, &(*thread)->calls)
-			if (!error && call->end > begun && call->end <= until)
-				error = keep_call(explained, row, path, *thread, call);
+		gt_vec_each (call, &(*thread)->calls) {
+			if (error || call->end <= begun || call->end > until ||
+			    !is_named(explained->events.calls, call->name))
+				continue;
+			row->explained_calls++;
+			known.failed = call->failed;
+			error = keep_call(explained, &row->calls, path, *thread, call, &known);
+		}
 	return error;
 }
 
-/* ---- page faults ------------------------------------------------------------------------ */
-
-static int keep_fault(const struct gt_explained *explained, struct gt_process_breakdown *row,
-		      const struct gt_path *path, const struct gt_path_thread *thread,
-		      const struct gt_path_request *fault)
+int gt_explain_syscalls(const struct gt_explained *explained, struct gt_process_breakdown *row,
+			const struct gt_path *path, uint64_t until)
 {
-	const struct gt_path_call as_call = {
-		.start = fault->start, .end = fault->end, .name = "page fault"};
-	size_t rank = rank_of(&row->faults, fault->end - fault->start);
-	struct gt_idle_gap gap;
-	int error;
+	struct gt_idle_gap known = {.process = row->process, .kind = GT_EXPLAIN_SYSCALLS};
+	int error = 0;
 
-	row->explained_faults++;
-	if (rank >= explained->top)
+	if (!(explained->events.kinds & GT_EXPLAIN_SYSCALLS))
 		return 0;
-	error = gt_causes_find_of_call(path, thread, &as_call, &gap);
-	if (error)
-		return error;
-	gap.process = row->process;
-	gap.address = fault->address;
-	gt_path_find_evidence(path, thread->thread, &as_call, &gap.inside);
-	/* One of them is the fault itself. */
-	gap.inside.faults = 0;
-	return insert_gap(&row->faults, rank, &gap, explained->top);
+	gt_vec_each (thread, &path->threads)
+		gt_vec_each (syscall, &(*thread)->syscalls) {
+			const struct gt_path_call as_call = {.start = syscall->start,
+							     .end = syscall->end,
+							     .name = syscall->name};
+
+			if (error || syscall->explained || syscall->end > until)
+				continue;
+			syscall->explained = true;
+			if (!is_named(explained->events.syscalls, syscall->name))
+				continue;
+			row->explained_syscalls++;
+			known.failed = syscall->failed;
+			error = keep_call(explained, &row->syscalls, path, *thread, &as_call,
+					  &known);
+		}
+	return error;
 }
 
 int gt_explain_faults(const struct gt_explained *explained, struct gt_process_breakdown *row,
 		      const struct gt_path *path, uint64_t until)
 {
+	struct gt_idle_gap known = {.process = row->process, .kind = GT_EXPLAIN_FAULTS};
 	int error = 0;
 
-	if (!(explained->events & GT_EXPLAIN_FAULTS))
+	if (!(explained->events.kinds & GT_EXPLAIN_FAULTS))
 		return 0;
 	gt_vec_each (thread, &path->threads)
 		gt_vec_each (fault, &(*thread)->faults) {
+			const struct gt_path_call as_call = {
+				.start = fault->start, .end = fault->end, .name = "page fault"};
+
 			if (error || fault->explained || fault->end > until)
 				continue;
 			fault->explained = true;
-			error = keep_fault(explained, row, path, *thread, fault);
+			row->explained_faults++;
+			known.address = fault->address;
+			error = keep_call(explained, &row->faults, path, *thread, &as_call, &known);
 		}
 	return error;
 }
@@ -142,6 +183,12 @@ int gt_explain_faults(const struct gt_explained *explained, struct gt_process_br
 static uint64_t length_of(const struct gt_job_chain *chain)
 {
 	return gt_job_chain_end(chain) - gt_job_chain_start(chain);
+}
+
+static bool is_meant(const struct gt_explain_request *request, const struct gt_job_chain *chain)
+{
+	return (!request->fence_context && !request->fence_seqno) ||
+	       (chain->context == request->fence_context && chain->seqno == request->fence_seqno);
 }
 
 /* Follow the fences that jobs waited for. A chain of fences may be malformed, and so a loop. */
@@ -188,14 +235,15 @@ int gt_explain_jobs(const struct gt_explained *explained, struct gt_process_brea
 {
 	int error = 0;
 
-	if (!(explained->events & GT_EXPLAIN_JOBS))
+	if (!(explained->events.kinds & GT_EXPLAIN_JOBS))
 		return 0;
 	gt_vec_each (thread, &path->threads)
 		gt_vec_each (job, &(*thread)->jobs) {
 			if (error || job->explained || job->end > until)
 				continue;
 			job->explained = true;
-			error = keep_job(explained, row, &job->chain);
+			if (is_meant(&explained->events, &job->chain))
+				error = keep_job(explained, row, &job->chain);
 		}
 	/* Now that it is known which ones are kept. */
 	gt_vec_each (job, &row->jobs) {
@@ -270,7 +318,7 @@ int gt_explain_xids(const struct gt_explained *explained, struct gt_process_brea
 {
 	int error = 0;
 
-	if (!(explained->events & GT_EXPLAIN_XIDS))
+	if (!(explained->events.kinds & GT_EXPLAIN_XIDS))
 		return 0;
 	gt_vec_each (xid, &path->xids) {
 		if (error || xid->explained || xid->end > until)
@@ -289,6 +337,7 @@ void gt_explained_free(struct gt_process_breakdown *row)
 {
 	free_gaps(&row->gaps);
 	free_gaps(&row->calls);
+	free_gaps(&row->syscalls);
 	free_gaps(&row->faults);
 	gt_vec_free(&row->jobs);
 	gt_vec_free(&row->xids);

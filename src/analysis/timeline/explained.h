@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is kept with its causes: the longest idle gaps of the GPUs, calls, page faults and jobs of
- * the DRM scheduler, and Xids.
+ * What is kept with its causes: the longest idle gaps of the GPUs, calls, system calls, page faults
+ * and jobs of the DRM scheduler, and Xids.
  */
 #pragma once
 
@@ -9,9 +9,8 @@
 
 /* What is asked for. */
 struct gt_explained {
-	size_t top;                     /* so many of each are kept */
-	const struct gt_strings *calls; /* globs; NULL: no calls */
-	unsigned events;                /* enum gt_explained_events */
+	size_t top; /* so many of each are kept */
+	struct gt_explain_request events;
 };
 
 /* Find the chain of a job of any process; NULL: it is not known. */
@@ -25,6 +24,9 @@ int gt_explain_gap(const struct gt_explained *explained, struct gt_process_break
 /* The calls that returned after `begun`, up to `until`. 0 or -ENOMEM. */
 int gt_explain_calls(const struct gt_explained *explained, struct gt_process_breakdown *row,
 		     const struct gt_path *path, uint64_t begun, uint64_t until);
+/* The system calls that ended up to `until`. */
+int gt_explain_syscalls(const struct gt_explained *explained, struct gt_process_breakdown *row,
+			const struct gt_path *path, uint64_t until);
 /* The page faults and Xids up to `until`, and the calls up to it that failed after an Xid. */
 int gt_explain_faults(const struct gt_explained *explained, struct gt_process_breakdown *row,
 		      const struct gt_path *path, uint64_t until);

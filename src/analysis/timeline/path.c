@@ -93,7 +93,11 @@ static struct gt_path_pause pause_of(const struct gt_host_interval *interval)
 {
 	const struct gt_event_off_cpu *event = (const void *)interval->event;
 	struct gt_path_pause pause = {
-		.start = interval->start, .end = interval->end, .name = interval->name};
+		.start = interval->start,
+		.end = interval->end,
+		.name = interval->name,
+		.failed = interval->failed,
+	};
 	size_t length;
 	const char *waker;
 

@@ -53,6 +53,8 @@ struct gt_path_pause {
 	uint64_t runnable; /* off the CPU: the last part of it, in which it waited for a CPU */
 	uint32_t waker;    /* thread; 0: none */
 	uint32_t state;    /* as in `off_cpu` events */
+	bool failed;       /* the system call */
+	bool explained;    /* the user's */
 	char waker_name[16];
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The report "why" of page faults, jobs of the DRM scheduler and Xids, on events written by hand.
+/*
+ * The report "why" of system calls, page faults, jobs of the DRM scheduler and Xids, on events
+ * written by hand.
  */
 #include "report/breakdown.h"
 
@@ -15,14 +17,20 @@ static int take(void *analysis, const struct gt_names *names, const struct gt_ev
 	return gt_report_why.event(shown.state, names, event);
 }
 
-static void start(unsigned events, uint64_t top)
+static void start_with(const struct gt_report_options *options)
 {
 	if (shown.state)
 		gt_report_why.close(shown.state);
-	shown.options = (struct gt_report_options){.events = events, .top = top, .final = true};
+	shown.options = *options;
+	shown.options.final = true;
 	CHECK_INT(gt_report_why.open(&shown.options, &shown.state), 0);
 	STREAM_INTO(NULL, take);
 	register_kernel(KERNEL, "steps");
+}
+
+static void start(unsigned events, uint64_t top)
+{
+	start_with(&(struct gt_report_options){.events.kinds = events, .top = top});
 }
 
 static void expect(const char *expected)
@@ -131,13 +139,15 @@ static void feed_faults(void)
 	"      1 request of block I/O, 4.00 KiB, of 18.0 µs\n"                                    \
 	"      off-CPU for 20.0 µs, of it waiting for a CPU 0 ns\n"
 
+#define SECOND_FAULT                                                                               \
+	"fault 2 at T+52.0 µs: page fault of thread 100 at 0x7f002000 took 1.00 µs.\n"           \
+	"  T+52.0 µs  thread 100 computed for 1.00 µs\n"
+
 TEST("page faults are explained by the call, and by what was seen in them, the longest first")
 {
 	start(GT_EXPLAIN_FAULTS, 0);
 	feed_faults();
-	expect(FIRST_FAULT
-	       "fault 2 at T+52.0 µs: page fault of thread 100 at 0x7f002000 took 1.00 µs.\n"
-	       "  T+52.0 µs  thread 100 computed for 1.00 µs\n");
+	expect(FIRST_FAULT SECOND_FAULT);
 	expect_json("\"explained_faults\":2,\"faults\":[{\"start\":");
 	expect_json(
 		"\"name\":\"page fault\",\"failed\":false,\"address\":\"0x7f001000\",\"inside\":{"
@@ -149,6 +159,110 @@ TEST("of page faults only as many as are asked for are kept, and all are counted
 	start(GT_EXPLAIN_FAULTS, 1);
 	feed_faults();
 	expect(FIRST_FAULT);
+}
+
+TEST("of page faults only the one is explained whose number is asked for")
+{
+	start_with(&(struct gt_report_options){
+		.events.kinds = GT_EXPLAIN_FAULTS, .number = 2, .top = 1});
+	feed_faults();
+	expect("100 train: 2 page faults, the longest first\n" SECOND_FAULT);
+	expect_json("\"explained_faults\":2,\"faults\":[{\"start\":52000,");
+	start_with(&(struct gt_report_options){.events.kinds = GT_EXPLAIN_FAULTS, .number = 3});
+	feed_faults();
+	expect_missing("there is no fault 3: at most 2 page faults of a process");
+}
+
+/* ---- system calls ----------------------------------------------------------------------- */
+
+static void feed_syscall(uint64_t begin, uint64_t end, unsigned number, int64_t result)
+{
+	struct gt_event_syscall event = {
+		.head = {.kind = GT_EVENT_syscall, .size = sizeof(event)},
+		.duration = end - begin,
+		.number = (__u16)number,
+		.result = result,
+	};
+
+	feed_at(&event.head, end, 100);
+}
+
+/* As of x86-64. */
+enum { READ = 0, FUTEX = 202 };
+
+/* A read in a call, with a sleep for the disk, and a futex outside of calls, which fails. */
+static void feed_syscalls(void)
+{
+	uint64_t zero = stream.now;
+
+	feed_io(zero + 12000, zero + 30000);
+	feed_sleep(zero + 11000, zero + 31000);
+	feed_syscall(zero + 10000, zero + 32000, READ, 4096);
+	stream.now = zero + 4000;
+	stream.duration = 40000;
+	call_with("cudaFree", "devPtr", DEVICE, 0); /* from 5000 to 45000 */
+	feed_syscall(zero + 50000, zero + 53000, FUTEX, -11);
+	stream.duration = 1000;
+	stream.now = zero + 70000;
+	call_with("cudaGetLastError", NULL, 0, 0);
+}
+
+#define READ_SYSCALL(n)                                                                            \
+	"syscall " n " at T+12.0 µs: read of thread 100 took 22.0 µs.\n"                         \
+	"  1 request of block I/O, 4.00 KiB, of 18.0 µs\n"                                        \
+	"  off-CPU for 20.0 µs, of it waiting for a CPU 0 ns\n"                                   \
+	"  T+12.0 µs  thread 100 spent 22.0 µs in cudaFree\n"                                    \
+	"      read took 22.0 µs\n"                                                               \
+	"      1 request of block I/O, 4.00 KiB, of 18.0 µs\n"                                    \
+	"      off-CPU for 20.0 µs, of it waiting for a CPU 0 ns\n"
+#define FUTEX_SYSCALL(n)                                                                           \
+	"syscall " n " at T+52.0 µs: futex of thread 100 took 3.00 µs and failed.\n"             \
+	"  T+52.0 µs  thread 100 spent 3.00 µs in futex\n"
+
+TEST("system calls are explained by the call, and by what was seen in them, the longest first")
+{
+	start(GT_EXPLAIN_SYSCALLS, 0);
+	feed_syscalls();
+	expect("100 train: 2 system calls, the longest first\n" READ_SYSCALL("1")
+		       FUTEX_SYSCALL("2"));
+	expect_json("\"explained_syscalls\":2,\"syscalls\":[{\"start\":12000,\"duration\":22000,"
+		    "\"operation\":null,\"name\":\"read\",\"failed\":false,\"inside\":{"
+		    "\"syscall\":null,\"syscall_time\":0,\"jobs\":0,\"job\":null,"
+		    "\"page_faults\":0,\"page_fault_time\":0,\"io\":1,");
+}
+
+TEST("of system calls only those of the names that are asked for are explained")
+{
+	struct gt_strings names = {0};
+	struct gt_report_options options = {.events.kinds = GT_EXPLAIN_SYSCALLS,
+					    .events.syscalls = &names};
+
+	CHECK_INT(gt_strings_add(&names, "!read", 5), 0);
+	start_with(&options);
+	feed_syscalls();
+	expect("100 train: 1 system call\n" FUTEX_SYSCALL("1"));
+	gt_strings_free(&names);
+	CHECK_INT(gt_strings_add(&names, "fut*", 4), 0);
+	start_with(&options);
+	feed_syscalls();
+	expect("100 train: 1 system call\n" FUTEX_SYSCALL("1"));
+	gt_strings_free(&names);
+	CHECK_INT(gt_strings_add(&names, "write", 5), 0);
+	start_with(&options);
+	feed_syscalls();
+	expect_missing("no such system call was seen: this needs the source syscall (-e)");
+	gt_strings_free(&names);
+}
+
+TEST("of system calls only the one is explained whose number is asked for")
+{
+	start_with(&(struct gt_report_options){
+		.events.kinds = GT_EXPLAIN_SYSCALLS, .number = 2, .top = 1});
+	feed_syscalls();
+	expect("100 train: 2 system calls, the longest first\n" FUTEX_SYSCALL("2"));
+	start_with(&(struct gt_report_options){.events.kinds = GT_EXPLAIN_SYSCALLS, .number = 3});
+	feed_syscalls();
+	expect_missing("there is no syscall 3: at most 2 system calls of a process");
 }
 
 /* ---- jobs ------------------------------------------------------------------------------- */
@@ -245,6 +359,30 @@ TEST("a job is explained by its submission, and by the jobs whose fences it wait
 	       "  submitted by thread 4712\n");
 }
 
+TEST("of jobs only the one is explained that has the fence, or the number, that is asked for")
+{
+	const struct gt_report_options fence = {
+		.events = {.kinds = GT_EXPLAIN_JOBS, .fence_context = 5, .fence_seqno = 1}};
+	const struct gt_report_options number = {.events.kinds = GT_EXPLAIN_JOBS, .number = 2};
+
+	start_with(&fence);
+	feed_jobs();
+	expect("100 train: 1 job\n"
+	       "job 1 at T+2.10 µs: job 5:1 of ring gfx: queued, ran after 100 ns, "
+	       "done after 200 ns.\n"
+	       "  submitted by thread 100\n");
+	start_with(&number);
+	feed_jobs();
+	expect("100 train: 2 jobs, the longest first\n"
+	       "job 2 at T+2.10 µs: job 5:1 of ring gfx: queued, ran after 100 ns, "
+	       "done after 200 ns.\n"
+	       "  submitted by thread 100\n");
+	start_with(&fence);
+	feed_faults();
+	expect_missing("no job with the fence 5:1 was seen: 'gputap trace -e drm' prints jobs with "
+		       "theirs");
+}
+
 /* ---- Xids ------------------------------------------------------------------------------- */
 
 static void feed_xid(uint64_t time, uint32_t process, uint32_t code)
@@ -300,6 +438,23 @@ TEST("an Xid of another process is not a traced process's, and one of no process
 	       "after\n"
 	       "4711 ?: 1 Xid\n"
 	       "Xid 1 at T+0 ns: 43 (GPU stopped processing): 0000:01:00.0 MMU fault\n");
+}
+
+TEST("of Xids only the one is explained whose number is asked for")
+{
+	uint64_t zero;
+
+	start_with(&(struct gt_report_options){.events.kinds = GT_EXPLAIN_XIDS, .number = 2});
+	call_with("cudaGetLastError", NULL, 0, 0);
+	zero = stream.now;
+	feed_xid(zero + 1000, 100, 31);
+	feed_xid(zero + 2000, 100, 43);
+	stream.now = zero + 5000;
+	call_with("cudaGetLastError", NULL, 0, 0);
+	expect("100 train: 2 Xids, the earliest first\n"
+	       "Xid 2 at T+6.00 µs: 43 (GPU stopped processing): 0000:01:00.0 MMU fault\n"
+	       "  cudaGetLastError of thread 100 began 3.00 µs before and returned 2.00 µs "
+	       "before\n");
 }
 
 /* ---- all -------------------------------------------------------------------------------- */
