@@ -18,3 +18,9 @@
 int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		   const struct gt_patch_options *options, struct gt_patch_image *ret_image,
 		   struct gt_diag *diag);
+/*
+ * Whether a program of the options can be inserted into OpenCL kernels, whatever these are. 0;
+ * -EOPNOTSUPP: it cannot, with the reason in the diag; -E2BIG; -ENOMEM.
+ */
+int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t program,
+			 struct gt_diag *diag);

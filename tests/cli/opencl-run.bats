@@ -179,6 +179,38 @@ expect_original() {
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not support warp_lane_value, which needs values of other lanes$' "$kernels" plain
 }
 
+@test "what cannot be inserted into OpenCL kernels is reported before a program that is linked with OpenCL starts" {
+	cat >programs.c <<-'END'
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(values, unsigned long long, 1);
+		#define PROGRAM(section, name, expression) \
+			SEC(section) int name(struct gputap_context *ctx) { \
+				unsigned int key = 0; \
+				unsigned long long *value = bpf_map_lookup_elem(&values, &key); \
+				if (value) __sync_fetch_and_add(value, expression); \
+				return 0; }
+		PROGRAM("gpu/exit/*", size, bpf_shared_size())
+		PROGRAM("gpu/entry/*", fine, 1)
+		PROGRAM("gpu/line", lines, 1)
+		PROGRAM("gpu/loop_end", passes, 1)
+		PROGRAM("gpu/call/*", calls, 1)
+		PROGRAM("gpu/copy", copies, 1)
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c programs.c -o program.o
+	# In the order in which they were written: the command's output is the last line.
+	observe sh -c '"$1" run --gpu soft program.o -- "$2" plain 2>&1 | sed "/^right/q"' sh "$build/gputap" "$kernels"
+	expect_output 'gputap: using the software GPU: its times say nothing about real GPUs
+gputap: OpenCL kernels: size is not inserted: the target spirv does not have the size of shared memory
+gputap: OpenCL kernels: lines is not inserted: OpenCL kernels have no sites of gpu/line
+gputap: OpenCL kernels: passes is not inserted: OpenCL kernels have no sites of gpu/loop_end
+gputap: OpenCL kernels: calls is not inserted: OpenCL kernels have no sites of gpu/call/*
+gputap: OpenCL kernels: copies is not inserted: OpenCL kernels have no sites of gpu/copy
+right'
+	gputap run --gpu soft program.o -- true
+	expect_no_error_line 'OpenCL kernels'
+}
+
 @test "without a compiler a program is source only" {
 	object 'gpu/entry/*' '*value = 1'
 	mkdir bin

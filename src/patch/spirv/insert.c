@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <spirv/unified1/spirv.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "patch/spirv/private.h"
@@ -96,6 +97,38 @@ int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
 		if (error && error != -ENOMEM)
 			error = reject_program(patcher, number, diag.text);
 	}
+	return error;
+}
+
+/* Whether kernels have sites of a kind that the patcher accepts. */
+static bool has_sites(enum gt_section_kind kind)
+{
+	return kind != GT_KIND_CALL && kind != GT_KIND_RETURN && kind != GT_KIND_LINE &&
+	       kind != GT_KIND_LOOP_END && kind != GT_KIND_COPY;
+}
+
+int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t program,
+			 struct gt_diag *diag)
+{
+	struct gt_spirv_patcher patcher = {
+		.options = options,
+		.translate = {.symbols = options->symbols, .output_bytes = options->output_bytes},
+		.diag = diag,
+	};
+	const struct gt_section *section = &options->programs[program].section;
+	int error;
+
+	if (!has_sites(section->kind))
+		return gt_diag(diag, -EOPNOTSUPP, "patch", NULL,
+			       "OpenCL kernels have no sites of %s", section->text);
+	patcher.programs = calloc(options->program_count, sizeof(*patcher.programs));
+	if (!patcher.programs)
+		return gt_diag(diag, -ENOMEM, "patch", NULL, "out of memory");
+	gt_spirv_init(&patcher.builder);
+	error = translate_program(&patcher, program, diag);
+	gt_spirv_clear(&patcher.builder);
+	gt_vec_free(&patcher.inputs.ids);
+	free(patcher.programs);
 	return error;
 }
 
