@@ -15,6 +15,7 @@
 #include "probe/api/multi_link.h"
 #include "probe/api/watch.h"
 #include "probe/hold/hold.h"
+#include "probe/kernel_types.h"
 #include "probe/load.h"
 #include "probe/source.h"
 
@@ -238,6 +239,7 @@ static const char *explain_source(const struct gt_diag *source, const struct gt_
 static enum doctor_verdict examine_all(struct gt_json *json)
 {
 	struct gt_diag bpf = {0};
+	gt_auto(kernel_types) struct gt_kernel_types *types = gt_kernel_types_new();
 	enum doctor_verdict worst = FINE;
 	size_t count;
 	const struct gt_source *const *sources = gt_sources(&count);
@@ -253,7 +255,8 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 	for (size_t i = 0; i < count; i++) {
 		struct gt_diag diag = {0};
 		char name[64];
-		int error = sources[i]->check(&diag);
+		int error = types ? sources[i]->check(types, &diag)
+				  : gt_diag(&diag, -ENOMEM, "doctor", NULL, "out of memory");
 
 		/* Layers are missing where the kernel has none; calls can be traced then. */
 		enum doctor_verdict verdict = !error ? FINE : sources[i]->group ? BROKEN : WORSE;

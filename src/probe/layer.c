@@ -16,6 +16,7 @@
 #include "event/kinds.h"
 #include "probe/cost.h"
 #include "probe/kernel_symbol.h"
+#include "probe/kernel_types.h"
 #include "probe/layer_counts.h"
 #include "probe/load.h"
 #include "probe/module_events.h"
@@ -23,6 +24,7 @@
 struct gt_layer_state {
 	const struct gt_layer *layer;
 	const struct gt_host *host; /* NULL: it is only checked what works here */
+	struct gt_kernel_types *types;
 	struct bpf_object *object;
 	struct hook_state {
 		struct bpf_link *link;
@@ -30,6 +32,7 @@ struct gt_layer_state {
 		char *symbol; /* while hooks are attached: the function's name in the kernel */
 	} * hooks;
 	bool has_symbols;              /* they were looked up */
+	bool no_trampolines;           /* of functions: they cannot be loaded or attached */
 	struct gt_layer_counts before; /* the counts of objects that were replaced */
 	int module_events;
 	struct {
@@ -88,9 +91,9 @@ static bool is_preemptible(const struct gt_layer *layer)
 
 /* What decides which programs are loaded. */
 struct layer_loading {
-	bool trampolines;  /* those of entries and exits of functions (fentry, fexit) are */
-	bool preemptible;  /* is_preemptible() */
-	struct btf *types; /* of the kernel, loaded once for all hooks; NULL: not yet */
+	bool trampolines; /* those of entries and exits of functions (fentry, fexit) are */
+	bool preemptible; /* is_preemptible() */
+	struct gt_kernel_types *types;
 };
 
 static bool has_trampoline(const struct gt_hook *hook)
@@ -104,39 +107,54 @@ static bool is_typed(const struct gt_hook *hook)
 }
 
 /*
- * Whether the kernel's BTF, which is loaded once for all hooks, has what a program with typed
- * arguments is attached to: a function, or the type of a tracepoint.
+ * Whether the kernel's BTF has what a program with typed arguments is attached to: a function, or
+ * the type of a tracepoint.
  */
-static bool has_typed_point(const struct gt_hook *hook, struct layer_loading *how)
+static bool has_typed_point(const struct gt_hook *hook, const struct layer_loading *how)
 {
 	char name[128];
 
-	if (!how->types)
-		how->types = btf__load_vmlinux_btf();
-	if (!how->types)
-		return false;
 	if (has_trampoline(hook))
-		return btf__find_by_name_kind(how->types, hook->point, BTF_KIND_FUNC) > 0;
+		return gt_kernel_types_has_function(how->types, hook->point);
 	snprintf(name, sizeof(name), "btf_trace_%s", hook->point);
-	return btf__find_by_name_kind(how->types, name, BTF_KIND_TYPEDEF) > 0;
+	return gt_kernel_types_has_typedef(how->types, name);
 }
 
 /*
  * Programs whose attachment point is known at loading must not be loaded where it is missing, nor
  * those that read types of a module that is not loaded.
  */
-static bool is_loadable(const struct gt_hook *hook, struct layer_loading *how)
+static bool is_loadable(const struct gt_hook *hook, const struct layer_loading *how)
 {
 	if ((has_trampoline(hook) && !how->trampolines) || waits_for_module(hook) ||
 	    (depends_on_preemption(hook) &&
 	     how->preemptible == (hook->preemption == GT_HOOK_UNLESS_PREEMPTIBLE)) ||
-	    (hook->can_load && !hook->can_load()))
+	    (hook->can_load && !hook->can_load(how->types)))
 		return false;
 	return !is_typed(hook) || has_typed_point(hook, how);
 }
 
+static const struct gt_hook *find_hook(const struct gt_layer *layer, const char *program)
+{
+	for (size_t i = 0; i < layer->hook_count; i++)
+		if (!strcmp(layer->hooks[i].program, program))
+			return &layer->hooks[i];
+	return NULL;
+}
+
+/* A program in place of a trampoline's is not, where that one is. */
+static bool is_loaded(const struct gt_layer *layer, const struct gt_hook *hook,
+		      const struct layer_loading *how)
+{
+	const struct gt_hook *first =
+		hook->fallback_of ? find_hook(layer, hook->fallback_of) : NULL;
+
+	return is_loadable(hook, how) &&
+	       !(first && has_trampoline(first) && is_loadable(first, how));
+}
+
 static int select_programs(const struct gt_layer *layer, struct bpf_object *object,
-			   struct layer_loading *how, struct gt_diag *diag)
+			   const struct layer_loading *how, struct gt_diag *diag)
 {
 	int error = 0;
 
@@ -146,12 +164,19 @@ static int select_programs(const struct gt_layer *layer, struct bpf_object *obje
 			bpf_object__find_program_by_name(object, hook->program);
 
 		if (program)
-			bpf_program__set_autoload(program, is_loadable(hook, how));
+			bpf_program__set_autoload(program, is_loaded(layer, hook, how));
 		else
 			error = gt_diag(diag, -ENOENT, layer->name, NULL,
 					"the BPF object has no program %s", hook->program);
 	}
 	return error;
+}
+
+static struct layer_loading how_to_load(const struct gt_layer_state *state)
+{
+	return (struct layer_loading){.trampolines = !state->no_trampolines,
+				      .preemptible = is_preemptible(state->layer),
+				      .types = state->types};
 }
 
 static int set_sample_rates(const struct gt_layer *layer, const struct gt_host *host,
@@ -169,17 +194,15 @@ static int set_sample_rates(const struct gt_layer *layer, const struct gt_host *
 	return gt_load_set_constant(object, "sample_rates", rates, sizeof(rates), diag);
 }
 
-static int configure_object(struct gt_layer_state *state, bool trampolines, struct gt_diag *diag)
+static int configure_object(struct gt_layer_state *state, struct gt_diag *diag)
 {
 	const struct gt_layer *layer = state->layer;
 	struct bpf_object *object = state->object;
 	const struct gt_host *host = state->host;
-	struct layer_loading how = {.trampolines = trampolines,
-				    .preemptible = is_preemptible(layer)};
+	const struct layer_loading how = how_to_load(state);
 	const __u8 preemptible = how.preemptible;
 	int error = select_programs(layer, object, &how, diag);
 
-	btf__free(how.types);
 	if (!error && preemptible)
 		error = gt_load_set_constant(object, "has_preemptible_tracepoints", &preemptible,
 					     sizeof(preemptible), diag);
@@ -201,7 +224,7 @@ static int configure_object(struct gt_layer_state *state, bool trampolines, stru
 }
 
 /* -Exxx without a message: the kernel rejects the programs. */
-static int load_object(struct gt_layer_state *state, bool trampolines, struct gt_diag *diag)
+static int load_object(struct gt_layer_state *state, struct gt_diag *diag)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = state->layer->name);
 	size_t size;
@@ -213,17 +236,19 @@ static int load_object(struct gt_layer_state *state, bool trampolines, struct gt
 	if (!state->object)
 		return gt_diag(diag, -errno, state->layer->name, NULL,
 			       "the BPF object cannot be opened: %s", strerror(errno));
-	error = configure_object(state, trampolines, diag);
+	error = configure_object(state, diag);
 	return error ? error : bpf_object__load(state->object);
 }
 
 /* Kernels without trampolines of functions reject these programs when they are loaded. */
 static int load(struct gt_layer_state *state, struct gt_diag *diag)
 {
-	int error = load_object(state, true, diag);
+	int error = load_object(state, diag);
 
-	if (error && !gt_diag_is_set(diag))
-		error = load_object(state, false, diag);
+	if (error && !gt_diag_is_set(diag) && !state->no_trampolines) {
+		state->no_trampolines = true;
+		error = load_object(state, diag);
+	}
 	if (error && !gt_diag_is_set(diag))
 		return gt_load_failed(error, state->layer->name, diag);
 	return error;
@@ -265,15 +290,20 @@ static void forget_symbols(struct gt_layer_state *state)
 	}
 }
 
+/* By its exact name; the kernel's symbols are searched only for one with a compiler's suffix. */
 static struct bpf_link *attach_function(struct gt_layer_state *state, struct bpf_program *program,
 					size_t index)
 {
 	const struct gt_hook *hook = &state->layer->hooks[index];
-	int error = state->has_symbols ? 0 : find_symbols(state);
+	const bool is_return = hook->kind == GT_HOOK_RETURN;
+	struct bpf_link *link = bpf_program__attach_kprobe(program, is_return, hook->point);
+	int error;
 
+	if (link || errno != ENOENT)
+		return link;
+	error = state->has_symbols ? 0 : find_symbols(state);
 	if (!error && state->hooks[index].symbol)
-		return bpf_program__attach_kprobe(program, hook->kind == GT_HOOK_RETURN,
-						  state->hooks[index].symbol);
+		return bpf_program__attach_kprobe(program, is_return, state->hooks[index].symbol);
 	errno = error ? -error : ENOENT;
 	return NULL;
 }
@@ -330,13 +360,153 @@ static bool is_superseded(const struct gt_layer_state *state, const struct gt_ho
 }
 
 /* In the order of the table: a fallback follows the hook that it may replace. */
-static void attach_hooks(struct gt_layer_state *state)
+static void attach_all(struct gt_layer_state *state)
 {
 	for (size_t i = 0; i < state->layer->hook_count; i++)
 		if (!is_superseded(state, &state->layer->hooks[i]))
 			attach_hook(state, i);
 	forget_symbols(state);
 }
+
+/* Whether a program was loaded for a trampoline and could not be attached, so that the one in its
+ * place was not loaded. */
+static bool lacks_trampoline(const struct gt_layer_state *state)
+{
+	for (size_t i = 0; i < state->layer->hook_count && !state->no_trampolines; i++) {
+		const char *first = state->layer->hooks[i].fallback_of;
+		const struct gt_hook *hook = first ? find_hook(state->layer, first) : NULL;
+		const struct hook_state *at = first ? state_of(state, first) : NULL;
+
+		if (hook && has_trampoline(hook) && at->error && at->error != -ENOENT)
+			return true;
+	}
+	return false;
+}
+
+/* ---- counts ------------------------------------------------------------------------------- */
+
+/*
+ * Events at which a program did not run: an interrupt, or another thread, came while it ran on the
+ * same CPU. Those of a program that only recovers others' are none.
+ */
+static uint64_t count_missed(const struct gt_layer *layer, struct bpf_object *object)
+{
+	uint64_t missed = 0;
+
+	for (size_t i = 0; i < layer->hook_count; i++) {
+		const struct bpf_program *program =
+			bpf_object__find_program_by_name(object, layer->hooks[i].program);
+		struct bpf_prog_info info = {0};
+		__u32 size = sizeof(info);
+
+		if (!layer->hooks[i].recovers && bpf_program__fd(program) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+			missed += info.recursion_misses;
+	}
+	return missed;
+}
+
+/* Entries that were evicted from the LRU maps: added, not removed, and not there. */
+static uint64_t count_evicted(const struct gt_layer *layer, struct bpf_object *object,
+			      uint64_t added, uint64_t removed)
+{
+	uint64_t expected = added > removed ? added - removed : 0, present = 0;
+
+	if (!expected)
+		return 0;
+	for (size_t i = 0; i < GT_MAX_LRU_MAPS && layer->lru_maps[i]; i++)
+		present += gt_load_count_entries(
+			bpf_object__find_map_by_name(object, layer->lru_maps[i]));
+	return expected > present ? expected - present : 0;
+}
+
+void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object,
+			 struct gt_layer_counts *counts)
+{
+	struct gt_layer_counts own = {0};
+	uint64_t missed = count_missed(layer, object);
+	int map = bpf_object__find_map_fd_by_name(object, "layer_counts");
+
+	gt_load_sum_counters(map, &own, sizeof(own) / sizeof(__u64));
+	counts->recorded += own.recorded;
+	/* `recovered` is below 0 if a record is missing that a raw tracepoint left a hit to. */
+	if ((int64_t)(missed - own.recovered) > 0)
+		counts->lost += missed - own.recovered;
+	counts->lost += own.lost;
+	counts->unsampled += own.unsampled;
+	counts->evicted +=
+		own.evicted + count_evicted(layer, object, own.lru_added, own.lru_removed);
+	counts->unattributed += own.unattributed;
+	counts->names_lost += own.names_lost;
+}
+
+static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
+{
+	struct gt_layer_counts sums = state->before;
+
+	gt_layer_add_counts(state->layer, state->object, &sums);
+	return sums;
+}
+
+/* ---- replacing the object ----------------------------------------------------------------- */
+
+/* The first of the table last: what others rely on. */
+static void detach_hooks(struct gt_layer_state *state)
+{
+	for (size_t i = state->layer->hook_count; i--;) {
+		bpf_link__destroy(state->hooks[i].link);
+		state->hooks[i].link = NULL;
+	}
+}
+
+/*
+ * Load the object again, in the place of the present one, to attach programs that were not loaded.
+ * What the maps of the old one remember of unfinished operations is lost.
+ */
+static int replace_object(struct gt_layer_state *state, struct gt_diag *diag)
+{
+	struct bpf_object *old = state->object, *new;
+	int error;
+
+	state->object = NULL;
+	error = load(state, diag);
+	if (!error && state->layer->start && state->host)
+		error = state->layer->start(state->host, state->object, diag);
+	new = state->object;
+	state->object = old;
+	if (error) {
+		bpf_object__close(new);
+		return error;
+	}
+	detach_hooks(state);
+	state->before = sum_counts(state);
+	bpf_object__close(old);
+	state->object = new;
+	return 0;
+}
+
+static void note_failure(const struct gt_layer_state *state, const struct gt_diag *diag)
+{
+	if (state->host)
+		gt_event_queue_note(state->host->events, "%s: %s", state->layer->name, diag->text);
+}
+
+/* Where a trampoline cannot be attached, the source uses none. */
+static void attach_hooks(struct gt_layer_state *state)
+{
+	struct gt_diag diag = {0};
+
+	attach_all(state);
+	if (!lacks_trampoline(state))
+		return;
+	state->no_trampolines = true;
+	if (replace_object(state, &diag))
+		note_failure(state, &diag);
+	else
+		attach_all(state);
+}
+
+/* ---- what is missing ---------------------------------------------------------------------- */
 
 /* Whether what a hook shows is missing: neither it nor a fallback is attached. */
 static bool is_missing(const struct gt_layer_state *state, size_t index)
@@ -410,7 +580,8 @@ static bool waits_for_modules(const struct gt_layer_state *state)
 
 /* ---- the source --------------------------------------------------------------------------- */
 
-static struct gt_layer_state *new_state(const struct gt_layer *layer, const struct gt_host *host)
+static struct gt_layer_state *new_state(const struct gt_layer *layer, const struct gt_host *host,
+					struct gt_kernel_types *types)
 {
 	struct gt_layer_state *state = calloc(1, sizeof(*state));
 
@@ -418,6 +589,7 @@ static struct gt_layer_state *new_state(const struct gt_layer *layer, const stru
 		return NULL;
 	state->layer = layer;
 	state->host = host;
+	state->types = types;
 	state->module_events = state->extra.fd = state->wait_on = -1;
 	state->hooks = calloc(layer->hook_count, sizeof(*state->hooks));
 	if (state->hooks)
@@ -450,9 +622,10 @@ void gt_layer_missing(void *opaque, struct gt_strbuf *text)
 	put_missing(text, opaque);
 }
 
-int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag)
+int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
+		   struct gt_diag *diag)
 {
-	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL);
+	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL, types);
 	gt_auto_strbuf missing = GT_STRBUF_INIT;
 	int error = state ? gt_load_check(diag) : -ENOMEM;
 
@@ -520,7 +693,7 @@ static int open_extra(struct gt_layer_state *state, struct gt_diag *diag)
 int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void **ret_state,
 		  struct gt_diag *diag)
 {
-	gt_auto(layer) struct gt_layer_state *state = new_state(layer, host);
+	gt_auto(layer) struct gt_layer_state *state = new_state(layer, host, host->types);
 	int error;
 
 	if (!state)
@@ -548,15 +721,6 @@ int gt_layer_wait_on(void *opaque)
 	return state->wait_on >= 0 ? state->wait_on : state->module_events;
 }
 
-/* The first of the table last: what others rely on. */
-static void detach_hooks(struct gt_layer_state *state)
-{
-	for (size_t i = state->layer->hook_count; i--;) {
-		bpf_link__destroy(state->hooks[i].link);
-		state->hooks[i].link = NULL;
-	}
-}
-
 void gt_layer_detach(void *opaque)
 {
 	struct gt_layer_state *state = opaque;
@@ -573,74 +737,10 @@ void gt_layer_detach(void *opaque)
 		state->layer->finish(state->host, state->object);
 }
 
-/*
- * Events at which a program did not run: an interrupt, or another thread, came while it ran on the
- * same CPU. Those of a program that only recovers others' are none.
- */
-static uint64_t count_missed(const struct gt_layer *layer, struct bpf_object *object)
-{
-	uint64_t missed = 0;
-
-	for (size_t i = 0; i < layer->hook_count; i++) {
-		const struct bpf_program *program =
-			bpf_object__find_program_by_name(object, layer->hooks[i].program);
-		struct bpf_prog_info info = {0};
-		__u32 size = sizeof(info);
-
-		if (!layer->hooks[i].recovers && bpf_program__fd(program) >= 0 &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
-			missed += info.recursion_misses;
-	}
-	return missed;
-}
-
-/* Entries that were evicted from the LRU maps: added, not removed, and not there. */
-static uint64_t count_evicted(const struct gt_layer *layer, struct bpf_object *object,
-			      uint64_t added, uint64_t removed)
-{
-	uint64_t expected = added > removed ? added - removed : 0, present = 0;
-
-	if (!expected)
-		return 0;
-	for (size_t i = 0; i < GT_MAX_LRU_MAPS && layer->lru_maps[i]; i++)
-		present += gt_load_count_entries(
-			bpf_object__find_map_by_name(object, layer->lru_maps[i]));
-	return expected > present ? expected - present : 0;
-}
-
-void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object,
-			 struct gt_layer_counts *counts)
-{
-	struct gt_layer_counts own = {0};
-	uint64_t missed = count_missed(layer, object);
-	int map = bpf_object__find_map_fd_by_name(object, "layer_counts");
-
-	gt_load_sum_counters(map, &own, sizeof(own) / sizeof(__u64));
-	counts->recorded += own.recorded;
-	/* `recovered` is below 0 if a record is missing that a raw tracepoint left a hit to. */
-	if ((int64_t)(missed - own.recovered) > 0)
-		counts->lost += missed - own.recovered;
-	counts->lost += own.lost;
-	counts->unsampled += own.unsampled;
-	counts->evicted +=
-		own.evicted + count_evicted(layer, object, own.lru_added, own.lru_removed);
-	counts->unattributed += own.unattributed;
-	counts->names_lost += own.names_lost;
-}
-
-static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
-{
-	struct gt_layer_counts sums = state->before;
-
-	gt_layer_add_counts(state->layer, state->object, &sums);
-	return sums;
-}
-
 /* Whether a program was not loaded for want of a module that has been loaded since. */
 static bool is_late_loadable(const struct gt_layer_state *state)
 {
-	struct layer_loading how = {.trampolines = true,
-				    .preemptible = is_preemptible(state->layer)};
+	const struct layer_loading how = how_to_load(state);
 	bool found = false;
 
 	for (size_t i = 0; i < state->layer->hook_count && !found; i++) {
@@ -648,42 +748,16 @@ static bool is_late_loadable(const struct gt_layer_state *state)
 		const struct bpf_program *program =
 			bpf_object__find_program_by_name(state->object, hook->program);
 
-		found = hook->module && bpf_program__fd(program) < 0 && is_loadable(hook, &how);
+		found = hook->module && bpf_program__fd(program) < 0 &&
+			is_loaded(state->layer, hook, &how);
 	}
-	btf__free(how.types);
 	return found;
-}
-
-/*
- * Programs with types of modules are relocated when they are loaded, so a new object is loaded.
- * What the maps of the old one remember of unfinished operations is lost.
- */
-static void reload(struct gt_layer_state *state)
-{
-	struct bpf_object *old = state->object, *new;
-	struct gt_diag diag = {0};
-	int error;
-
-	state->object = NULL;
-	error = load(state, &diag);
-	if (!error && state->layer->start)
-		error = state->layer->start(state->host, state->object, &diag);
-	new = state->object;
-	state->object = old;
-	if (error) {
-		bpf_object__close(new);
-		gt_event_queue_note(state->host->events, "%s: %s", state->layer->name, diag.text);
-		return;
-	}
-	detach_hooks(state);
-	state->before = sum_counts(state);
-	bpf_object__close(old);
-	state->object = new;
 }
 
 void gt_layer_poll(void *opaque)
 {
 	struct gt_layer_state *state = opaque;
+	struct gt_diag diag = {0};
 
 	if (state->extra.data)
 		state->extra.emitted +=
@@ -691,8 +765,8 @@ void gt_layer_poll(void *opaque)
 	if (state->module_events < 0 || state->detached ||
 	    !gt_module_events_read(state->module_events))
 		return;
-	if (is_late_loadable(state))
-		reload(state);
+	if (is_late_loadable(state) && replace_object(state, &diag))
+		note_failure(state, &diag);
 	attach_hooks(state);
 }
 

@@ -46,9 +46,12 @@ struct gt_hook {
 	 * The program is loaded once the module is. */
 	const char *module;
 	/* Whether this kernel has what the program refers to; NULL: it has. */
-	bool (*can_load)(void);
+	bool (*can_load)(struct gt_kernel_types *types);
 	enum gt_hook_preemption preemption;
-	/* The program in whose place this one is attached, where that cannot be; NULL: none. */
+	/*
+	 * The program in whose place this one is attached, where that cannot be; NULL: none. In
+	 * place of a trampoline's it is loaded only then.
+	 */
 	const char *fallback_of;
 	/*
 	 * The program of a raw tracepoint whose omissions this one of the same trace event handles
@@ -105,7 +108,8 @@ void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object
 			 struct gt_layer_counts *counts);
 
 /* The functions of a struct gt_source; `state` is a struct gt_layer_state. */
-int gt_layer_check(const struct gt_layer *layer, struct gt_diag *diag);
+int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
+		   struct gt_diag *diag);
 int gt_layer_open(const struct gt_layer *layer, const struct gt_host *host, void **ret_state,
 		  struct gt_diag *diag);
 void gt_layer_missing(void *state, struct gt_strbuf *text);
@@ -123,9 +127,9 @@ void gt_layer_close(void *state);
  */
 /* clang-format off */
 #define GT_DEFINE_LAYER_SOURCE(identifier, text, requirement, ...)                                 \
-	static int identifier##_check(struct gt_diag *diag)                                        \
+	static int identifier##_check(struct gt_kernel_types *types, struct gt_diag *diag)         \
 	{                                                                                          \
-		return gt_layer_check(&identifier##_layer, diag);                                  \
+		return gt_layer_check(&identifier##_layer, types, diag);                           \
 	}                                                                                          \
 	static int identifier##_open(const struct gt_host *host, void **ret_state,                 \
 				     struct gt_diag *diag)                                         \

@@ -20,6 +20,7 @@
 
 struct gt_condition;
 struct gt_probe_cost;
+struct gt_kernel_types;
 struct gt_strbuf;
 struct gt_target;
 struct gt_hold;
@@ -32,6 +33,7 @@ struct gt_host {
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
 	int pythons_fd;   /* BPF_MAP_TYPE_HASH, __u32 process id -> struct gt_python; or -1 */
 	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
+	struct gt_kernel_types *types;
 	struct gt_filter filter;
 	uint64_t wakeup_bytes; /* bytes in the ring at which BPF programs wake the reader */
 	const struct gt_trace_options *options;
@@ -78,7 +80,7 @@ struct gt_source {
 	bool on_request;              /* -e all does not enable it */
 	const struct gt_layer *layer; /* of a layer source (probe/layer.h); NULL: it is none */
 	/* Check whether it can work here: 0, or -Exxx with the reason and advice. */
-	int (*check)(struct gt_diag *diag);
+	int (*check)(struct gt_kernel_types *types, struct gt_diag *diag);
 	/* Load and attach. 0, and a state for `close`. */
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);
 	/* Add what it cannot show here, and why; may be NULL: it shows all. */

@@ -17,6 +17,7 @@
 #include "probe/api/gaps.h"
 #include "probe/api/unwind.h"
 #include "probe/api/unwind_maps.h"
+#include "probe/kernel_types.h"
 #include "probe/load.h"
 #include "probe/python/python.h"
 #include "probe/sample.h"
@@ -468,6 +469,7 @@ static struct gt_live *live_new(const struct gt_trace_options *options)
 	live->overhead.stats = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	live->pipeline = gt_pipeline_new(options);
+	live->host.types = gt_kernel_types_new();
 	return live;
 }
 
@@ -501,7 +503,7 @@ int gt_live_open(const struct gt_trace_options *options, struct gt_live **ret_li
 	gt_auto(live) struct gt_live *live = live_new(options);
 	int error;
 
-	if (!live || live->epoll < 0 || !live->pipeline)
+	if (!live || live->epoll < 0 || !live->pipeline || !live->host.types)
 		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
 	gt_load_set_verbose(options->verbose);
 	error = gt_sample_check(&options->sample, diag);
@@ -821,6 +823,7 @@ void gt_live_close(struct gt_live *live)
 	gt_session_command_free(&live->command);
 	gt_pipeline_free(live->pipeline);
 	gt_unwind_maps_close(live->unwind_maps);
+	gt_kernel_types_free(live->host.types);
 	gt_strbuf_free(&live->enabled);
 	gt_strbuf_free(&live->unavailable);
 	gt_when_free(live->when);

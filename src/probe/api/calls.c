@@ -636,7 +636,7 @@ static void calls_cost(void *opaque, struct gt_probe_cost *cost)
 }
 
 /* A kernel may accept simple programs and reject these. */
-static int calls_check(struct gt_diag *diag)
+static int calls_check(struct gt_kernel_types *types, struct gt_diag *diag)
 {
 	int error = gt_load_check(diag);
 	struct calls_bpf *skeleton;

@@ -414,7 +414,7 @@ static struct nvml_source *new_source(const struct gt_host *host)
 	return source;
 }
 
-static int nvml_check(struct gt_diag *diag)
+static int nvml_check(struct gt_kernel_types *types, struct gt_diag *diag)
 {
 	gt_auto(nvml) struct nvml_source *source = new_source(NULL);
 

@@ -83,7 +83,7 @@ static void process_cost(void *opaque, struct gt_probe_cost *cost)
 	gt_probe_cost_add(state->skeleton->obj, cost);
 }
 
-static int process_check(struct gt_diag *diag)
+static int process_check(struct gt_kernel_types *types, struct gt_diag *diag)
 {
 	int error = gt_load_check(diag);
 	struct process_bpf *skeleton;

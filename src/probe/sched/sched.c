@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "sched". */
-#include "probe/kernel_symbol.h"
+#include "probe/kernel_types.h"
 #include "probe/layer.h"
 #include "probe/load.h"
 
@@ -8,10 +8,11 @@
 #include "sched.skel.h"
 
 /* Whether programs can find out that an interrupt is handled: see sched.bpf.c. */
-static bool has_preempt_count(void)
+static bool has_preempt_count(struct gt_kernel_types *types)
 {
 #ifdef __x86_64__
-	return gt_kernel_symbol_exists("__preempt_count") || gt_kernel_symbol_exists("pcpu_hot");
+	return gt_kernel_types_has_variable(types, "__preempt_count") ||
+	       gt_kernel_types_has_variable(types, "pcpu_hot");
 #else
 	return true;
 #endif

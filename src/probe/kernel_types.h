@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The types of the running kernel (its BTF), which are read once for all sources: it takes libbpf
+ * 10 ms, and ten times as long in an emulated guest.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/clean.h"
+
+struct gt_kernel_types;
+
+/* Nothing is read yet. NULL: out of memory. */
+struct gt_kernel_types *gt_kernel_types_new(void);
+void gt_kernel_types_free(struct gt_kernel_types *types);
+GT_DEFINE_AUTO(kernel_types, struct gt_kernel_types, gt_kernel_types_free)
+
+/* Whether the kernel itself, without its modules, has a function or a type of that name; false
+ * where its types cannot be read. */
+bool gt_kernel_types_has_function(struct gt_kernel_types *types, const char *name);
+bool gt_kernel_types_has_typedef(struct gt_kernel_types *types, const char *name);
+/* Whether it has a variable per CPU whose address BPF programs can have: the kernel knows that with
+ * CONFIG_KALLSYMS_ALL only. */
+bool gt_kernel_types_has_variable(struct gt_kernel_types *types, const char *name);
