@@ -111,6 +111,54 @@ traps_by() {
 		(.result == "cudaSuccess" or .unfinished))' calls.json >/dev/null
 }
 
+# check_steps FILE CALLS: the cost that a run with --max-overhead 2% reports at its end agrees with the steps
+# that it printed on standard error. The savings at first are the limit of 1 s.
+check_steps() {
+	[ "$(jq -s 'map(select(.schema == "gputap.overhead.1")) | length' "$1")" -eq 1 ]
+	jq -es --argjson calls "$2" --argjson steps "$(steps)" '
+		(map(select(.schema == "gputap.overhead.1"))[0]) as $event |
+		(map(select(.schema == "gputap.account.1"))[0]) as $account |
+		$event.overhead as $cost |
+		($cost.share * $cost.elapsed >= 0.02 * 1e9) and $cost.measured == $cost.elapsed and
+		$account.incomplete and $account.made < $calls / 4 and
+		($steps | length > 0 and all(.share > 2 and .limit == 2)) and
+		($account.gaps | length == 1 and .[0].reason == "reduced" and
+			.[0].start > $event.time - $cost.elapsed and .[0].start < $event.time)' "$1" ||
+		fail "$(tail -n 2 "$1")"
+}
+
+# The steps as JSON: what the probes took, and which part of the time calls are traced from then on.
+steps() {
+	sed -nE -e 's/^gputap: probes take ([0-9.]+) % of the time \(--max-overhead ([0-9.]+)%\): calls: traced 1\/([0-9]+) .*/{"share":\1,"limit":\2,"part":\3}/p' \
+		-e 's/^gputap: probes take ([0-9.]+) % .*\(--max-overhead ([0-9.]+)%\): calls: no longer traced$/{"share":\1,"limit":\2,"part":null}/p' <<<"$stderr" | jq -cs .
+}
+
+@test "the cost that is reported at the end agrees with the steps that were taken" {
+	gputap trace --gpu soft --max-overhead 2% --json -o calls.json -- "$calls" 30000000
+	expect_status 0
+	expect_output_line '^calls: 30000000 calls,'
+	check_steps calls.json 30000000
+	# Calls that were complete took two traps each, also in later windows.
+	jq -es '(map(select(.schema == "gputap.account.1"))[0].complete) as $complete |
+		map(select(.schema == "gputap.overhead.1"))[0].overhead | .traps >= 2 * $complete and
+		.probe_runs >= .traps and .share < 1' calls.json || fail "$(tail -n 2 calls.json)"
+	# Each step is the smallest by which the cost is expected to be at 9/10 of the limit: shares are
+	# rounded, and a part of them is not of calls.
+	jq -e 'reduce .[] as $step ({last: 1, right: true};
+		(if $step.part then $step.part / .last else null end) as $factor |
+		{last: $step.part, right: (.right and ($factor == null or
+			(pow(2; $factor | log2 | round) == $factor and $step.share / $factor < 1.8 * 1.15 and
+			 $step.share / ($factor / 2) > 1.8 * 0.85)))}) | .right' <<<"$(steps)" || fail "$(steps)"
+}
+
+@test "the cost that is reported at the end agrees with the steps that were taken, with the agent" {
+	gputap trace --via agent --gpu soft --max-overhead 2% --json -o calls.json -- "$calls" 50000000
+	expect_status 0
+	grep -E '"schema":"gputap\.(overhead|account)\.1"' calls.json >end.json
+	rm calls.json
+	check_steps end.json 50000000
+}
+
 @test "other sources are dropped" {
 	gputap trace -e syscall --max-overhead 0.01% --json -o out.json -- dd if=/dev/zero of=/dev/null bs=1 count=3000000
 	expect_error_line '^gputap: probes take [0-9.]+ % of the time \(--max-overhead 0\.01%\): syscall: no longer traced$'
