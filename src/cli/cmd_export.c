@@ -17,6 +17,7 @@
 struct export_options {
 	struct gt_target_options target;
 	int format, weight; /* negative: not given */
+	bool comments;
 };
 
 struct export
@@ -50,6 +51,9 @@ static const struct gt_option options[] = {
 	 "what the formats of stacks count: call-time, launches, bytes or gpu-time (default: "
 	 "call-time)",
 	 GT_OPTION_CHOICE, AT(weight), gt_export_weight_names},
+	{0, "comments", NULL,
+	 "with --format csv or folded: end with a line '# incomplete: …' if the capture is incomplete",
+	 GT_OPTION_FLAG, AT(comments), NULL},
 	GT_TRACE_OPTIONS_OF_TARGET(EXPORT_ROW, EXPORT_ROW, AT(target))
 	GT_TRACE_OPTIONS_OF_CALLS(EXPORT_ROW, EXPORT_ROW, AT(target), "cuda, opencl, hip, level-zero")
 	GT_TRACE_OPTIONS_OF_RANGE(EXPORT_ROW, AT(target), "")
@@ -94,6 +98,7 @@ static int open_format(void *opaque, struct gt_diag *diag)
 		.capture = export->given->target.trace.from,
 		.weight = export->given->weight < 0 ? GT_WEIGHT_CALL_TIME
 						    : (enum gt_export_weight) export->given->weight,
+		.comments = export->given->comments,
 	};
 
 	return export->format->open(&how, &export->state, diag);
@@ -155,6 +160,9 @@ static int check_options(const struct gt_cli_command *self, const struct export_
 
 	if (given->weight >= 0 && !format->is_weighted)
 		return gt_cli_usage_error(self, "--weight has no effect with --format %s",
+					  format->name);
+	if (given->comments && !format->has_comments)
+		return gt_cli_usage_error(self, "--comments has no effect with --format %s",
 					  format->name);
 	if (output && !strcmp(output, "-") && format->needs_file)
 		return gt_cli_usage_error(
@@ -235,7 +243,8 @@ const struct gt_cli_command gt_command_export = {
 		"Writes a capture (gputap trace -o FILE.gtap) in a format that other programs "
 		"read. "
 		"Memory does not grow with the capture. Losses of the capture are printed, and "
-		"recorded in the metadata of formats that have such. docs/export.md describes the "
+		"are in the file in all formats but csv and folded, where --comments adds them. "
+		"docs/export.md describes the "
 		"formats, their tables and columns.",
 	.examples = examples,
 	.options = options,

@@ -18,6 +18,7 @@ struct csv_export {
 	struct gt_demangler *demangler;
 	struct gt_call_row call;
 	struct gt_strbuf cell; /* its memory is used again */
+	bool comments;
 };
 
 /* What a row is about: one of the three. */
@@ -362,6 +363,7 @@ static int csv_open(const struct gt_export_options *options, void **ret_state, s
 	for (size_t i = 0; i < gt_countof(columns); i++)
 		gt_strbuf_printf(&state->sink.text, "%s%s", i ? "," : "", columns[i].name);
 	gt_strbuf_puts(&state->sink.text, "\r\n");
+	state->comments = options->comments;
 	*ret_state = state;
 	return 0;
 }
@@ -385,8 +387,14 @@ static int csv_close(void *opaque, const struct gt_names *names, struct gt_diag 
 {
 	struct csv_export *state = opaque;
 	int error = names ? gt_timeline_finish(state->timeline, names) : 0;
-	int closed = gt_sink_close(&state->sink, diag);
+	int closed;
 
+	if (names && state->comments && gt_names_is_incomplete(names)) {
+		gt_strbuf_puts(&state->sink.text, "# ");
+		gt_put_incomplete(&state->sink.text, names);
+		gt_strbuf_puts(&state->sink.text, "\r\n");
+	}
+	closed = gt_sink_close(&state->sink, diag);
 	csv_free(state);
 	return error ? error : closed;
 }
@@ -395,6 +403,7 @@ const struct gt_export_format gt_export_csv = {
 	.name = "csv",
 	.help = "a table: a row per call, GPU operation and event",
 	.extension = ".csv",
+	.has_comments = true,
 	.open = csv_open,
 	.event = csv_event,
 	.close = csv_close,

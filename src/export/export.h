@@ -29,6 +29,7 @@ struct gt_export_options {
 	struct gt_output_options output; /* where to write; the rest is not used */
 	const char *capture;             /* its file, for the metadata of the export */
 	enum gt_export_weight weight;    /* of formats that are weighted */
+	bool comments;                   /* of formats that have comments only if asked for */
 };
 
 struct gt_export_format {
@@ -37,6 +38,7 @@ struct gt_export_format {
 	const char *extension; /* of default file names: ".csv" */
 	bool is_binary;        /* not for terminals */
 	bool is_weighted;      /* --weight applies */
+	bool has_comments;     /* --comments applies */
 	bool needs_file;       /* cannot be written to a pipe */
 	int (*open)(const struct gt_export_options *options, void **ret_state,
 		    struct gt_diag *diag);

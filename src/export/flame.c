@@ -38,6 +38,7 @@ static void free_flame(struct gt_flame *flame)
 	gt_demangler_free(flame->demangler);
 	gt_call_row_free(&flame->row);
 	gt_strbuf_free(&flame->text);
+	gt_strbuf_free(&flame->incomplete);
 	free(flame);
 }
 
@@ -248,6 +249,7 @@ int gt_flame_open(const struct gt_export_options *options, void **ret_state, str
 	if (flame) {
 		flame->capture = options->capture;
 		flame->weight = options->weight;
+		flame->comments = options->comments;
 		flame->frame_numbers = gt_hash_new();
 		flame->node_numbers = gt_hash_new();
 		flame->stacks = gt_hash_new();
@@ -290,6 +292,7 @@ int gt_flame_close(void *state, const struct gt_names *names, struct gt_diag *di
 	if (names) {
 		flame->start = gt_names_start_time(names);
 		flame->start_realtime = gt_names_wall_time(names, flame->start);
+		gt_put_incomplete(&flame->incomplete, names);
 	}
 	if (!error)
 		error = put(flame);

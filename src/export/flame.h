@@ -29,6 +29,8 @@ struct gt_flame {
 	struct gt_sink sink;
 	const char *capture;
 	enum gt_export_weight weight;
+	bool comments;
+	struct gt_strbuf incomplete; /* a line that says what is missing; empty: nothing */
 	GT_VEC(struct gt_flame_frame) frames;
 	GT_VEC(struct gt_flame_node) nodes; /* parents come before their children */
 	struct gt_hash *frame_numbers;      /* kind, name, file, line -> number + 1 */

@@ -41,6 +41,8 @@ static int put_folded(struct gt_flame *flame)
 			error = gt_sink_wrote(&flame->sink);
 		}
 	}
+	if (flame->comments && flame->incomplete.length)
+		gt_strbuf_printf(text, "# %s\n", gt_strbuf_string(&flame->incomplete));
 	return error;
 }
 
@@ -54,6 +56,7 @@ const struct gt_export_format gt_export_folded = {
 	.help = "folded stacks with a weight, for flame graph tools",
 	.extension = ".folded",
 	.is_weighted = true,
+	.has_comments = true,
 	.open = gt_flame_open,
 	.event = gt_flame_event,
 	.close = folded_close,

@@ -36,11 +36,14 @@ enum {
 	FUNCTION_FILE = 4,
 };
 
-/* The table of strings: "", the weights with their units, the capture, the frames with their files.
+/*
+ * The table of strings: "", the weights with their units, the capture, what is missing in it, the
+ * frames with their files.
  */
 #define STRING_OF_TYPE(weight) (1 + 2 * (uint64_t)(weight))
 #define STRING_OF_CAPTURE (1 + 2 * (uint64_t)GT_EXPORT_WEIGHTS)
-#define STRING_OF_FRAME(frame) (STRING_OF_CAPTURE + 1 + 2 * (uint64_t)(frame))
+#define STRING_OF_INCOMPLETE (STRING_OF_CAPTURE + 1)
+#define STRING_OF_FRAME(frame) (STRING_OF_INCOMPLETE + 1 + 2 * (uint64_t)(frame))
 
 static void put_strings(struct gt_strbuf *text, const struct gt_flame *flame)
 {
@@ -50,6 +53,7 @@ static void put_strings(struct gt_strbuf *text, const struct gt_flame *flame)
 		gt_pb_string(text, PROFILE_STRING, gt_flame_unit(i));
 	}
 	gt_pb_string(text, PROFILE_STRING, flame->capture);
+	gt_pb_string(text, PROFILE_STRING, gt_strbuf_string(&flame->incomplete));
 	gt_vec_each (frame, &flame->frames) {
 		gt_pb_string(text, PROFILE_STRING, frame->name);
 		gt_pb_string(text, PROFILE_STRING, frame->file);
@@ -150,6 +154,8 @@ static int put_pprof(struct gt_flame *flame)
 	gt_pb_uint(&profile, PROFILE_DURATION,
 		   flame->end > flame->start ? flame->end - flame->start : 0);
 	gt_pb_uint(&profile, PROFILE_COMMENT, STRING_OF_CAPTURE);
+	if (flame->incomplete.length)
+		gt_pb_uint(&profile, PROFILE_COMMENT, STRING_OF_INCOMPLETE);
 	return put_gzip(&flame->sink.text, &profile);
 }
 

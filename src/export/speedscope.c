@@ -70,11 +70,15 @@ static void put_profile(struct gt_json *json, const struct gt_flame *flame,
 static int put_speedscope(struct gt_flame *flame)
 {
 	struct gt_json json = GT_JSON_INIT(&flame->sink.text);
+	gt_auto_strbuf name = GT_STRBUF_INIT;
 
+	gt_strbuf_puts(&name, flame->capture);
+	if (flame->incomplete.length)
+		gt_strbuf_printf(&name, " (%s)", gt_strbuf_string(&flame->incomplete));
 	gt_json_object_begin(&json, NULL);
 	gt_json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	gt_json_string(&json, "exporter", "gputap");
-	gt_json_string(&json, "name", flame->capture);
+	gt_json_string(&json, "name", gt_strbuf_string(&name));
 	gt_json_u64(&json, "activeProfileIndex", flame->weight);
 	put_frames(&json, flame);
 	gt_json_array_begin(&json, "profiles");

@@ -177,6 +177,20 @@ static struct svg_node *place_nodes(const struct gt_flame *flame, unsigned *ret_
 	return placed;
 }
 
+/* As the title of the page, and above the frames. */
+static void put_incomplete(struct gt_strbuf *text, const struct gt_flame *flame)
+{
+	const char *incomplete = gt_strbuf_string(&flame->incomplete);
+
+	if (!flame->incomplete.length)
+		return;
+	gt_strbuf_puts(text, "<title>");
+	put_xml(text, incomplete);
+	gt_strbuf_puts(text, "</title>\n<text x=\"10\" y=\"36\" fill=\"#b00\">");
+	put_label(text, incomplete, WIDTH - 20);
+	gt_strbuf_puts(text, "</text>\n");
+}
+
 static void put_head(struct gt_strbuf *text, const struct gt_flame *flame,
 		     const struct svg_node *root, unsigned depth)
 {
@@ -188,8 +202,10 @@ static void put_head(struct gt_strbuf *text, const struct gt_flame *flame,
 		"xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d "
 		"%u\" data-total=\"%" PRIu64 "\">\n<style>text { font: 12px monospace; } "
 		"svg { background: #fff; } .m rect { fill: #d3d; } #reset { cursor: pointer; "
-		"}</style>\n<text id=\"reset\" x=\"10\" y=\"20\">",
+		"}</style>\n",
 		WIDTH, height, WIDTH, height, root->total);
+	put_incomplete(text, flame);
+	gt_strbuf_puts(text, "<text id=\"reset\" x=\"10\" y=\"20\">");
 	put_xml(text, flame->capture);
 	gt_strbuf_printf(text, ": %s, ", gt_export_weight_names[flame->weight]);
 	put_value(text, flame->weight, root->total);

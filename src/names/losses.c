@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* How complete a recording is, as sentences. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "event/kinds.h"
@@ -92,4 +93,27 @@ void gt_put_losses(struct gt_strbuf *text, const struct gt_names *names)
 	if (account && !gt_names_has_only_layers(names))
 		put_calls(text, names, account);
 	gt_put_gaps_line(text, names);
+}
+
+void gt_put_incomplete(struct gt_strbuf *text, const struct gt_names *names)
+{
+	static const char complete[] = "Complete: ", incomplete[] = "Incomplete: ";
+	gt_auto_strbuf losses = GT_STRBUF_INIT;
+	const char *line;
+
+	if (!gt_names_is_incomplete(names))
+		return;
+	gt_strbuf_puts(text, "incomplete:");
+	gt_put_losses(&losses, names);
+	for (line = gt_strbuf_string(&losses); *line;) {
+		size_t length = strcspn(line, "\n");
+		size_t skipped =
+			strncmp(line, incomplete, strlen(incomplete)) ? 0 : strlen(incomplete);
+
+		if (strncmp(line, complete, strlen(complete))) {
+			gt_strbuf_putc(text, ' ');
+			gt_put_utf8(text, line + skipped, length - skipped);
+		}
+		line += length + (line[length] == '\n');
+	}
 }

@@ -201,5 +201,8 @@ void gt_put_gaps_line(struct gt_strbuf *text, const struct gt_names *names);
  * lost.", or what was lost, and the gaps.
  */
 void gt_put_losses(struct gt_strbuf *text, const struct gt_names *names);
+/* Add what is missing on one line, "incomplete: 1 of 3 calls was lost, …"; nothing if nothing is.
+ */
+void gt_put_incomplete(struct gt_strbuf *text, const struct gt_names *names);
 /* Add the keys "incomplete", "gaps" and "gaps_omitted" to an object. */
 void gt_json_gaps(struct gt_json *json, const struct gt_names *names);

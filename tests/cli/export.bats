@@ -322,6 +322,62 @@ $callers;cudaMemcpyAsync 130564096"
 	expect_output_line ';cudaLaunchKernel;vectoradd\(float const\*, float const\*, float\*, int\) 0 2000 0 1800000$'
 }
 
+# expect_remarks SENTENCE: what readers of formats of stacks and tables find in exports of run.gtap; "": nothing.
+expect_remarks() {
+	local format
+	for format in csv folded; do
+		gputap export --format $format -o out.$format run.gtap
+		run ! grep -q incomplete out.$format
+		gputap export --format $format --comments -o out.$format run.gtap
+	done
+	for format in svg pprof speedscope; do
+		gputap export --format $format -o out.$format run.gtap
+	done
+	run -0 /usr/bin/python3 - <<-'END'
+		import csv, json
+		table = list(csv.reader(open("out.csv", newline="")))
+		comments = [row for row in table[1:] if row[0].startswith("#")]
+		assert comments in ([], table[-1:]) and all(len(row) == len(table[0]) for row in table[1:] if row not in comments)
+		print("csv: " + ",".join(comments[0]) if comments else "csv: ")
+		lines = open("out.folded").read().splitlines()
+		comments = [line for line in lines if not line.rsplit(" ", 1)[-1].isdigit()]
+		assert comments in ([], lines[-1:])
+		print("folded: " + "".join(comments))
+		print("speedscope: " + json.load(open("out.speedscope"))["name"])
+	END
+	if [ -z "$1" ]; then
+		expect_output $'csv: \nfolded: \nspeedscope: run.gtap'
+	else
+		expect_output "csv: # incomplete: $1"$'\n'"folded: # incomplete: $1"$'\n'"speedscope: run.gtap (incomplete: $1)"
+	fi
+	run -0 /usr/bin/python3 "$readers/pprof" "$root/tests/data/export/profile.proto" out.pprof
+	[ "$(grep '^comment: ' <<<"$output")" = "comment: run.gtap${1:+$'\n'comment: incomplete: $1}" ] || fail "$output"
+	[ "$(xmllint --xpath 'string(/*/*[local-name()="title"])' out.svg)" = "${1:+incomplete: $1}" ]
+}
+
+@test "what an incomplete capture lacks is in the files of every format of stacks and tables" {
+	"$synthetic" run.gtap 2
+	expect_remarks '3 of 23 calls were lost, 0 filtered, 0 unfinished; 0 other events were lost.'
+	"$synthetic" run.gtap 5000
+	truncate -s 100000 run.gtap
+	gputap errors --from run.gtap
+	part=$(grep -oE 'corrupt part of the capture \([0-9]+ bytes\)' <<<"$output$stderr" | head -n 1)
+	expect_remarks "The capture is truncated: its losses are unknown. Calls may be missing of a $part."
+}
+
+@test "of a complete capture the files say nothing of losses" {
+	need_file "$examples/leak" "example"
+	gputap trace --via agent -o run.gtap -- "$examples/leak"
+	expect_remarks ''
+}
+
+@test "comments are only for formats that have none otherwise" {
+	"$synthetic" run.gtap 2
+	gputap export --format svg --comments run.gtap
+	expect_status 2
+	expect_error "gputap: --comments has no effect with --format svg (try 'gputap export --help')"
+}
+
 @test "profiles for speedscope have weights for their samples, and frames that are there" {
 	"$synthetic" run.gtap 500
 	export_capture speedscope run.gtap --weight gpu-time

@@ -489,6 +489,14 @@ show_capture() {
 	jq -e '.otherData | .incomplete and .gaps[0].process == "inside"' out.chrome
 	jq -es 'last | .incomplete and .gaps[0].process == "inside"' out.jsonl
 	grep -qaE "c$missing" out.perfetto
+	jq -e '.name' out.speedscope | grep -qE "^\"gap\.gtap \(incomplete: 1 call, none lost\. C$missing"
+	zcat out.pprof | grep -qaE "incomplete: 1 call, none lost\. C$missing"
+	grep -qE "^<title>incomplete: 1 call, none lost\. C$missing" out.svg
+	for format in csv folded; do
+		gputap export --format $format --comments -o commented.$format gap.gtap
+		tail -n 1 commented.$format | grep -qE "^# incomplete: 1 call, none lost\. C$missing"
+		sed '$d' commented.$format | cmp - out.$format
+	done
 	if [ -e out.sqlite ] && command -v python3 >/dev/null; then
 		observe python3 - <<-'EOF'
 			import sqlite3
