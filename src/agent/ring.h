@@ -23,13 +23,14 @@
 
 /* What is counted in a ring, for the whole process. */
 enum gt_agent_count {
-	GT_AGENT_LOST,      /* records that the ring had no room for */
-	GT_AGENT_TIMED,     /* operations with events before and after; each becomes a record */
-	GT_AGENT_UNSAMPLED, /* operations that were not timed: of --gpu-times sampled */
-	GT_AGENT_CAPTURED,  /* …: their stream was in stream capture */
-	GT_AGENT_EXHAUSTED, /* …: too many wait for their end */
-	GT_AGENT_UNTIMED,   /* …: the driver rejected an event */
-	GT_AGENT_CROWDED,   /* …: their process has too many contexts */
+	GT_AGENT_LOST,       /* records that the ring had no room for */
+	GT_AGENT_TIMED,      /* operations with events before and after; each becomes a record */
+	GT_AGENT_UNSAMPLED,  /* operations that were not timed: of --gpu-times sampled */
+	GT_AGENT_CAPTURED,   /* …: their stream was in stream capture */
+	GT_AGENT_EXHAUSTED,  /* …: too many wait for their end */
+	GT_AGENT_UNTIMED,    /* …: the driver rejected an event */
+	GT_AGENT_CROWDED,    /* …: their process has too many contexts */
+	GT_AGENT_UNPROFILED, /* …: their queue of OpenCL was created without profiling */
 	/* Of calls (call_table.h); the records of calls are not among GT_AGENT_LOST. */
 	GT_AGENT_CALLS_MADE,
 	GT_AGENT_CALLS_LOST, /* no room, no memory, or in a signal handler */
@@ -64,6 +65,8 @@ enum {
 	GT_AGENT_EVENT_CALLER = 0xff01, /* struct gt_event_library: a file that uses the driver */
 	/* A flag of gpu_work in the rings alone: the work was done when the driver returned. */
 	GT_AGENT_SYNCHRONOUS = 1 << 16,
+	/* …: start and end are those of the operation alone, so that its duration is known. */
+	GT_AGENT_PROFILED = 1 << 17,
 };
 
 struct gt_agent_ring_head {
@@ -84,6 +87,8 @@ struct gt_agent_clock {
 	__u64 before, after;
 };
 #define GT_AGENT_FIRST_CLOCK 256 /* after those of GPUs, and GT_CLOCK_MONOTONIC */
+#define GT_AGENT_CL_CLOCKS 8     /* the last ones, of devices of OpenCL */
+#define GT_AGENT_FIRST_CL_CLOCK (0x10000 - GT_AGENT_CL_CLOCKS)
 
 /* A ring as it is mapped; head NULL: there is none. */
 struct gt_agent_ring {

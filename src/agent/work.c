@@ -37,7 +37,7 @@ enum {
 	MOMENT_WAIT_US = 2000,        /* for an event in a stream without other work */
 	FIRST_MOMENT_WAIT_US = 20000, /* for the first one of a context */
 	CLOCK_PAUSE_MS = 2000,        /* a longer time between two events is not precise */
-	MAX_CLOCK = 0xffff,
+	MAX_CLOCK = GT_AGENT_FIRST_CL_CLOCK - 1,
 
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,

@@ -16,8 +16,8 @@
 #include "session/session.h"
 
 enum {
-	INTERVAL_MS = 5,  /* between two reads of the rings */
-	MAX_CLOCKS = 16,  /* of a process; then the oldest one is forgotten */
+	INTERVAL_MS = 5, /* between two reads of the rings */
+	MAX_CLOCKS = 16, /* of a process; then the one that was used the longest ago is forgotten */
 	MAX_ROUNDS = 512, /* of reading at the end, while processes continue */
 	MAX_HELD = 1024,  /* operations that wait; then the earliest is settled */
 };
@@ -29,6 +29,7 @@ enum {
 /* A clock of a context. */
 struct times_clock {
 	uint16_t number;
+	uint64_t used;                    /* the order of uses; 0: never */
 	struct gt_context_clock relation; /* to CLOCK_MONOTONIC */
 	struct gt_exact_clock exact;
 };
@@ -45,7 +46,7 @@ struct times_held {
 
 struct times_process {
 	struct times_clock clocks[MAX_CLOCKS];
-	unsigned next; /* to be replaced */
+	uint64_t uses;
 	uint32_t pid;
 };
 
@@ -110,6 +111,16 @@ static struct times_clock *find_clock(struct times_process *process, uint16_t nu
 	return NULL;
 }
 
+static struct times_clock *oldest_clock(struct times_process *process)
+{
+	struct times_clock *oldest = process->clocks;
+
+	for (unsigned i = 1; i < MAX_CLOCKS; i++)
+		if (process->clocks[i].used < oldest->used)
+			oldest = &process->clocks[i];
+	return oldest;
+}
+
 /* NULL: no memory. */
 static struct times_process *find_process(struct gt_gpu_times *times, uint64_t ring)
 {
@@ -144,10 +155,11 @@ static bool take_moment(struct gt_gpu_times *times, struct times_process *proces
 		return false;
 	if (!clock) {
 		settle_process(times, process);
-		clock = &process->clocks[process->next++ % MAX_CLOCKS];
+		clock = oldest_clock(process);
 		clear_clock(clock);
 		clock->number = record->head.clock;
 	}
+	clock->used = ++process->uses;
 	if (gt_context_clock_add(&clock->relation, &moment))
 		times->lost++;
 	return true;
@@ -155,10 +167,19 @@ static bool take_moment(struct gt_gpu_times *times, struct times_process *proces
 
 /*
  * Narrow the bounds: nothing begins before it is submitted, and what the driver waited for is done
- * when it returns.
+ * when it returns. An operation whose duration is known is moved.
  */
-static void apply_causes(struct gt_event_gpu_work *work, bool is_synchronous)
+static void apply_causes(struct gt_event_gpu_work *work, uint32_t flags)
 {
+	bool is_synchronous = flags & GT_AGENT_SYNCHRONOUS;
+
+	if (flags & GT_AGENT_PROFILED) {
+		uint64_t early = work->submitted > work->start ? work->submitted - work->start : 0;
+
+		work->start += early;
+		work->head.time += early;
+		return;
+	}
 	if (is_synchronous && work->returned > work->start && work->head.time > work->returned)
 		work->head.time = work->returned;
 	if (work->start < work->submitted)
@@ -179,11 +200,11 @@ static bool queue_work(struct gt_gpu_times *times, const struct times_clock *clo
 		gt_context_clock_host(&clock->relation, exact ? exact->last : record->head.time);
 	work.head.clock = GT_CLOCK_MONOTONIC;
 	work.error = gt_context_clock_error(&clock->relation) + (exact ? exact->error : 0);
-	work.flags &= ~(uint32_t)(GT_AGENT_SYNCHRONOUS | GT_GPU_EXACT);
+	work.flags &= ~(uint32_t)(GT_AGENT_SYNCHRONOUS | GT_AGENT_PROFILED | GT_GPU_EXACT);
 	if (exact)
 		work.flags |= GT_GPU_EXACT;
 	if (!clock->relation.is_virtual)
-		apply_causes(&work, record->flags & GT_AGENT_SYNCHRONOUS);
+		apply_causes(&work, record->flags);
 	if (work.start > work.head.time || work.head.time > gt_clock_monotonic() + FUTURE_NS)
 		return false;
 	times->read++;
@@ -393,6 +414,8 @@ static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queu
 	put_part(&text, counts[GT_AGENT_CAPTURED], "not timed: in stream capture");
 	put_part(&text, counts[GT_AGENT_EXHAUSTED], "not timed: too many not complete at a time");
 	put_part(&text, counts[GT_AGENT_CROWDED], "not timed: too many contexts at a time");
+	put_part(&text, counts[GT_AGENT_UNPROFILED],
+		 "not timed: their OpenCL queue has no profiling");
 	put_part(&text, counts[GT_AGENT_UNTIMED], "not timed: the driver rejected an event");
 	if (counts[GT_AGENT_TIMED] > known)
 		put_part(&text, counts[GT_AGENT_TIMED] - known,

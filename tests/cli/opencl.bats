@@ -157,6 +157,68 @@ returned() {
 	expect_json 'map(select(.operation == "H2D")) | length == 4 and all(.dependencies == [])'
 }
 
+# trace_times OPTION… -- COMMAND…: the operations with their times are $output.
+trace_times() {
+	gputap trace --json -o out.json "$@"
+	expect_status 0
+	printed=$output
+	output=$(jq 'select(.source == "gpu")' out.json)
+}
+
+@test "each command in a queue with profiling has its times, in the order of the queue" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	trace_times --gpu-times all -- "$build/tests/programs/opencl_commands"
+	[ "$printed" = right ] || fail "the results: $printed"
+	expect_error_line '^gputap: GPU times: 23 operations timed$'
+	expect_json 'group_by(.name) | map({(.[0].name): length}) | add == {gpu_kernel: 4, gpu_memset: 3, gpu_copy: 1,
+		gpu_copy_to_device: 5, gpu_copy_to_host: 5, gpu_copy_on_device: 5}'
+	expect_json 'map(.bytes) == [4096, 4096, 1024, 64, 64, 64, 2048, 256, 0, 2048, 2048, 512, 512, 512, 512, 512, 0,
+		0, 0, 0, 0, 1024, 1024]'
+	expect_json 'map(.stream) | unique | length == 1'
+	expect_json 'all(.submitted <= .returned and .submitted <= .start and .start <= .time)'
+	expect_json '[.[:-1], .[1:]] | transpose | all(.[0].time <= .[1].start + .[0].error)'
+}
+
+@test "the times of kernels are those that the program reads from their events" {
+	need_opencl
+	trace_times --gpu-times all -- "$examples/opencl/opencl-queues"
+	expect_error_line '^gputap: GPU times: 4 operations timed; 8 not timed: their OpenCL queue has no profiling$'
+	[[ $printed =~ ^4\ kernels,\ ([0-9]+)\ ns,\ right$ ]]
+	expect_json "map(.name) == [\"gpu_kernel\", \"gpu_kernel\", \"gpu_kernel\", \"gpu_kernel\"] and
+		((map(.duration) | add) - ${BASH_REMATCH[1]} | fabs) < 100"
+	# They are within the wait for the copy after each.
+	jq -es 'map(select(.name == "clWaitForEvents") | .time + .duration) as $waited |
+		map(select(.source == "gpu")) | to_entries | all(.value.time <= $waited[.key] + .value.error)' out.json
+	gputap report --gpu-times all -- "$examples/opencl/opencl-queues"
+	expect_status 0
+	expect_error_line '^scale +4 .* measured$'
+	expect_error_line '^Times of operations: 0 exact, 4 measured, 8 estimated from calls'
+}
+
+@test "commands in a queue without profiling are as without gputap, and so are calls and results" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	for argument in plain profiled; do
+		gputap trace --gpu-times off --json -o plain.json -- "$build/tests/programs/opencl_commands" $argument
+		expect_status 0
+		trace_times --gpu-times all -- "$build/tests/programs/opencl_commands" $argument
+		[ "$printed" = right ] || fail "the results: $printed"
+		for file in plain out; do
+			jq -c 'select(.schema == "gputap.call.1") | [.name, .result_name // (.result | type)]' $file.json >$file.calls
+		done
+		grep -q clEnqueueCopyImage plain.calls || fail "no calls"
+		cmp plain.calls out.calls || fail "other calls: $argument"
+	done
+	trace_times --gpu-times all -- "$build/tests/programs/opencl_commands" plain
+	expect_json '. == []'
+	expect_error_line '^gputap: GPU times: 0 operations timed; 23 not timed: their OpenCL queue has no profiling$'
+	trace_times --gpu-times sampled=5 -- "$build/tests/programs/opencl_commands"
+	# The command that fails is the 10th.
+	expect_error_line '^gputap: GPU times: 5 operations timed; 18 not sampled$'
+	expect_json 'all(.flags == "0x2")'
+}
+
 # Traces the calls of a stand-in.
 use_vendors() {
 	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/opencl/times.h"
 #include "agent/protocol.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -39,6 +40,7 @@ static void reset_after_fork(void)
 {
 	gt_cl_programs_forked();
 	gt_cl_kernels_forked();
+	gt_cl_times_forked();
 }
 
 EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
@@ -46,7 +48,7 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
 						     cl_uint *ret_count,
 						     const struct _cl_icd_dispatch **ret_dispatch)
 {
-	static const struct _cl_icd_dispatch active = {
+	static struct _cl_icd_dispatch active = {
 		.clBuildProgram = gt_cl_build_program,
 		.clCompileProgram = gt_cl_compile_program,
 		.clLinkProgram = gt_cl_link_program,
@@ -73,6 +75,7 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
 	if (is_active) {
 		gt_cl_services = gt_agent_services();
 		gt_cl_target = target;
+		gt_cl_times_open(&active);
 		pthread_atfork(NULL, NULL, reset_after_fork);
 	}
 	*ret_dispatch = is_active ? &active : &inactive;

@@ -3,8 +3,9 @@
  * libgputap-opencl.so: a layer of OpenCL's loader (OPENCL_LAYERS). Beside each program that the
  * traced process builds it creates another one, which the collector has patched, and kernels that
  * programs match come from that one. Everything else is asked of the originals: sources, logs,
- * names, arguments. Whatever goes wrong, there is the original alone, and the process runs as
- * without the layer. Without the agent in the process the layer does nothing.
+ * names, arguments. Times of commands: times.h. Whatever goes wrong, there is the original alone,
+ * and the process runs as without the layer. Without the agent in the process the layer does
+ * nothing.
  */
 #pragma once
 
