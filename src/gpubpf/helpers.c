@@ -20,3 +20,19 @@ const struct gt_helper *gt_helper(uint32_t number)
 			return &helpers[i];
 	return NULL;
 }
+
+bool gt_helpers_used(const struct gt_bpf_program *program, const struct gt_facts *facts,
+		     unsigned traits)
+{
+	for (uint32_t at = 0; at < facts->insn_count; at++) {
+		const struct bpf_insn *insn = &program->insns[at];
+		const struct gt_helper *helper =
+			insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)
+				? gt_helper((uint32_t)insn->imm)
+				: NULL;
+
+		if (facts->insns[at].reached && helper && helper->traits & traits)
+			return true;
+	}
+	return false;
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gpubpf/context.h"
+#include "gpubpf/facts.h"
 
 #define GT_HELPER_ARGUMENTS 5
 
@@ -68,6 +69,7 @@ enum gt_helper_trait {
 	GT_TRAIT_WRITES = 8,        /* changes the map: rejected for read-only maps */
 	GT_TRAIT_ENDS = 64,         /* ends the thread, which must have released its records */
 	GT_TRAIT_ADDS = 128,        /* adds atomically to a value of a map */
+	GT_TRAIT_CLOCK = 256,       /* reads a clock of the GPU */
 };
 
 enum {
@@ -94,3 +96,6 @@ struct gt_helper {
 
 /* The row of a helper number, or NULL. */
 const struct gt_helper *gt_helper(uint32_t number);
+/* Whether a verified program may call a helper with one of the traits. */
+bool gt_helpers_used(const struct gt_bpf_program *program, const struct gt_facts *facts,
+		     unsigned traits);

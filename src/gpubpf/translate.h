@@ -63,6 +63,7 @@
  */
 #pragma once
 
+#include "base/cycle_clock.h"
 #include "base/vec.h"
 #include "gpubpf/context.h"
 #include "gpubpf/facts.h"
@@ -106,7 +107,9 @@ struct gt_translate_options {
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
 	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
-	bool stack_outside;    /* "splice": the stack is declared around the body */
+	const struct gt_cycle_clock
+		*clock;     /* spirv: that of the device (base/cycle_clock.h); NULL: none */
+	bool stack_outside; /* "splice": the stack is declared around the body */
 	const struct gt_symbol_values *symbols; /* NULL: zeros */
 };
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cycle_clock.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
 
@@ -51,6 +52,13 @@ int gt_cl_device_open(struct gt_cl *cl, unsigned number, struct gt_cl_device **r
 void gt_cl_device_close(struct gt_cl_device *device);
 GT_DEFINE_AUTO(cl_device, struct gt_cl_device, gt_cl_device_close)
 const struct gt_cl_device_info *gt_cl_device_info(const struct gt_cl_device *device);
+
+/*
+ * The clock that kernels of the device read by GT_SPIRV_CYCLE_COUNTER (spirv/builder.h): a kernel
+ * is built and executed to see that it does. -EOPNOTSUPP, or an error of building: there is none.
+ */
+int gt_cl_device_clock(struct gt_cl_device *device, struct gt_cycle_clock *ret_clock,
+		       struct gt_diag *diag);
 
 /*
  * Build a program from a module of SPIR-V. The messages of the device's compiler are appended to

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gpubpf/helpers.h"
 #include "gpubpf/translate.h"
 #include "opencl/opencl.h"
 #include "run/host_call_service.h"
@@ -23,6 +24,15 @@ static int check_device(const struct gt_standalone_run *run, struct gt_diag *dia
 		       info->name);
 }
 
+/* The clock of the device, if the program needs it. False: it does not, or there is none. */
+static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_clock *ret_clock)
+{
+	struct gt_diag reason = {0};
+
+	return gt_helpers_used(run->program->program, run->program->facts, GT_TRAIT_CLOCK) &&
+	       !gt_cl_device_clock(run->cl_device, ret_clock, &reason);
+}
+
 int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *diag)
 {
 	struct gt_symbol_values symbols = {.pid_tgid = gt_standalone_pid_tgid()};
@@ -33,8 +43,11 @@ int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *
 		.for_spir = !gt_cl_device_info(run->cl_device)->takes_spirv,
 	};
 	gt_autofree uint64_t(*maps)[2] = NULL;
+	struct gt_cycle_clock clock;
 	int error = check_device(run, diag);
 
+	if (!error && find_clock(run, &clock))
+		options.clock = &clock;
 	if (!error)
 		error = gt_instance_symbols(run->instance, &symbols, &maps, diag);
 	if (!error)

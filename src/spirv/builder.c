@@ -306,10 +306,11 @@ uint32_t gt_spirv_extended(struct gt_spirv_builder *builder)
 
 /* ---- functions ---- */
 
-uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, unsigned parameters)
+uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uint32_t result,
+			 unsigned parameters)
 {
-	uint32_t nothing = gt_spirv_type_void(builder), word = gt_spirv_type_int(builder, 32);
-	uint32_t types[MAX_OPERANDS] = {nothing}, type, id;
+	uint32_t word = gt_spirv_type_int(builder, 32);
+	uint32_t types[MAX_OPERANDS] = {result}, type, id;
 
 	id = (uint32_t)(uintptr_t)(builder->failed ? NULL : gt_hash_get_str(builder->known, name));
 	if (id || parameters >= MAX_OPERANDS)
@@ -323,8 +324,8 @@ uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uns
 	gt_spirv_add_string(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate,
 			    (uint32_t[]){id, SpvDecorationLinkageAttributes}, 2, name,
 			    (uint32_t[]){SpvLinkageTypeImport}, 1);
-	gt_spirv_emit(&builder->declarations, SpvOpFunction, nothing, id,
-		      SpvFunctionControlMaskNone, type);
+	gt_spirv_emit(&builder->declarations, SpvOpFunction, result, id, SpvFunctionControlMaskNone,
+		      type);
 	for (unsigned i = 0; i < parameters; i++)
 		gt_spirv_emit(&builder->declarations, SpvOpFunctionParameter, word,
 			      gt_spirv_id(builder));

@@ -99,9 +99,16 @@ uint32_t gt_spirv_extended(struct gt_spirv_builder *builder);
 
 /*
  * The id of a function of the device's library, by the name that it has there: with parameters of
- * 32 bits, and without a result.
+ * 32 bits, and a result of the type `result`.
  */
-uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, unsigned parameters);
+uint32_t gt_spirv_import(struct gt_spirv_builder *builder, const char *name, uint32_t result,
+			 unsigned parameters);
+/*
+ * A function without parameters whose result of 64 bits is the CPU's counter of cycles (LLVM
+ * Language Reference, "llvm.readcyclecounter"), where the device's compiler is LLVM and passes its
+ * name on.
+ */
+#define GT_SPIRV_CYCLE_COUNTER "llvm.readcyclecounter"
 
 /*
  * Adds a kernel's entry point: `interface` are the input variables that it uses. The kernel's name

@@ -172,7 +172,7 @@ expect_original() {
 
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
 	object 'gpu/store' '*value = bpf_instruction_cycles()'
-	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
+	expect_original '^gputap: 1 site of program rejected: the target spirv does not have the cycles of an instruction$' "$kernels" plain
 	object 'gpu/entry/*' '*value = bpf_clock64()'
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
 	object 'gpu/entry.warp/*' '*value = bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, 3)'

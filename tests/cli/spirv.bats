@@ -78,6 +78,33 @@ on_both() {
 	[[ $stderr == 'gputap: run: insn 0: the target spirv does not have a clock of the device'* ]]
 }
 
+# now: CLOCK_MONOTONIC in ns, as the interpreter reads it.
+now() {
+	"$build/gputap" exec "$BATS_TEST_TMPDIR/program.o"
+}
+
+@test "exec --on opencl reads clocks, by a counter that a kernel was seen to read" {
+	need_opencl
+	case $(uname -m) in
+	x86_64) grep -qw nonstop_tsc /proc/cpuinfo || skip "the counter of this CPU has no constant rate" ;;
+	*) skip "no counter of cycles of this CPU is known" ;;
+	esac
+	local before between after
+	program 'SEC("gpu/run") long run(void *memory) { return bpf_get_globaltimer(); }'
+	before=$(now)
+	gputap exec --on opencl "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	between=$output
+	after=$(now)
+	((0x$before < 0x$between && 0x$between < 0x$after)) || fail "$before, $between, $after"
+	program 'SEC("gpu/run") long run(void *memory) {
+		unsigned long long clock = bpf_clock64(), time = bpf_ktime_get_ns();
+		return (bpf_clock64() >= clock) + 2 * (bpf_ktime_get_ns() >= time) +
+			4 * (bpf_get_prandom_u32() != bpf_get_prandom_u32()); }'
+	gputap exec --on opencl "$BATS_TEST_TMPDIR/program.o"
+	expect_output 7
+}
+
 @test "exec --on opencl prints what the interpreter prints" {
 	need_opencl
 	program 'GPUTAP_ARRAY(sums, unsigned long long, 4);

@@ -226,7 +226,7 @@ static uint32_t read_text(struct gt_spirvgen *gen, const char *text, unsigned bi
 			return gt_spirvgen_convert(gen, gen->site_values[i], value->bits, bits,
 						   false);
 	}
-	return gt_spirvgen_convert(gen, gt_spirvgen_special(gen, text), 32, bits, false);
+	return gt_spirvgen_special(gen, text, bits);
 }
 
 uint32_t gt_spirvgen_read(struct gt_spirvgen *gen, struct gt_ptxgen_value value, unsigned bits)

@@ -111,10 +111,12 @@ static void emit_fence_call(struct gt_spirvgen *gen)
 		ACQUIRE_RELEASE = 4,
 		ALL_DEVICES = 3,
 	};
+	uint32_t nothing = gt_spirv_type_void(gen->builder);
 	uint32_t function = gt_spirv_import(
-		gen->builder, "_Z22atomic_work_item_fencej12memory_order12memory_scope", 3);
+		gen->builder, "_Z22atomic_work_item_fencej12memory_order12memory_scope", nothing,
+		3);
 
-	gt_spirvgen_emit(gen, SpvOpFunctionCall, gt_spirv_type_void(gen->builder), function,
+	gt_spirvgen_emit(gen, SpvOpFunctionCall, nothing, function,
 			 gt_spirvgen_constant(gen, 32, GLOBAL_MEMORY),
 			 gt_spirvgen_constant(gen, 32, ACQUIRE_RELEASE),
 			 gt_spirvgen_constant(gen, 32, ALL_DEVICES));

@@ -134,8 +134,10 @@ int gt_spirvgen_function(struct gt_spirvgen *gen);
 
 /* ---- special.c: special registers ---- */
 
-/* The value of a special register of PTX, of 32 bits. */
-uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name);
+#define GT_SPIRVGEN_NO_CLOCK "a clock of the device"
+
+/* The value of a special register of PTX, as an integer of `bits`. */
+uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name, unsigned bits);
 /* One component of a built-in value, of 64 bits. */
 uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component);
 /* The number of the work-item in its work-group, and the size of that, of 64 bits. */

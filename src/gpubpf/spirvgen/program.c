@@ -41,19 +41,8 @@ bool gt_spirv_ends_items(const struct gt_spirv_program *program)
 {
 	const struct gt_translate_job *job = program->job;
 
-	if (gt_spirv_end_of(job->section) == GT_SPIRV_NOWHERE)
-		return false;
-	for (uint32_t at = 0; at < job->facts->insn_count; at++) {
-		const struct bpf_insn *insn = &job->program->insns[at];
-		const struct gt_helper *helper =
-			insn->code == (BPF_JMP | BPF_CALL) && !gt_bpf_is_subprogram_call(insn)
-				? gt_helper((uint32_t)insn->imm)
-				: NULL;
-
-		if (job->facts->insns[at].reached && helper && helper->traits & GT_TRAIT_ENDS)
-			return true;
-	}
-	return false;
+	return gt_spirv_end_of(job->section) != GT_SPIRV_NOWHERE &&
+	       gt_helpers_used(job->program, job->facts, GT_TRAIT_ENDS);
 }
 
 /* ---- lowering ---- */
@@ -187,8 +176,9 @@ static int add_body(struct gt_spirvgen *gen, const struct gt_spirv_program *prog
 		begin_block_if(gen, condition, over);
 	for (uint32_t i = 0; i < program->job->value_count; i++)
 		if (values[i] && program->job->values[i].source == GT_SOURCE_TAKEN_MASK)
-			values[i] = gt_spirvgen_binary(gen, SpvOpIMul, 32, values[i],
-						       gt_spirvgen_special(gen, "%lanemask_eq"));
+			values[i] =
+				gt_spirvgen_binary(gen, SpvOpIMul, 32, values[i],
+						   gt_spirvgen_special(gen, "%lanemask_eq", 32));
 	error = select_and_lower(gen, program, over);
 	if (error)
 		return error;

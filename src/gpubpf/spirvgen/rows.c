@@ -422,7 +422,7 @@ static void lower_lanes(struct gt_spirvgen *gen, const struct operation *operati
 		lower_unavailable(gen, operation, type);
 		return;
 	}
-	lane = gt_spirvgen_special(gen, "%lanemask_eq");
+	lane = gt_spirvgen_special(gen, "%lanemask_eq", 32);
 	if (operation->opcode)
 		lane = emit_select(gen, 32, gt_spirvgen_read_predicate(gen, operand(gen, 1)), lane,
 				   none);

@@ -2,6 +2,7 @@
 /* Special registers of PTX from the built-in values of SPIR-V. */
 #include <ctype.h>
 #include <errno.h>
+#include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,32 @@ static uint32_t emit_lane_bit(struct gt_spirvgen *gen)
 				  emit_lane(gen));
 }
 
+/* ---- clocks ---- */
+
+static uint32_t emit_ticks(struct gt_spirvgen *gen)
+{
+	uint32_t wide = gt_spirvgen_int(gen, 64);
+
+	return gt_spirvgen_emit(gen, SpvOpFunctionCall, wide,
+				gt_spirv_import(gen->builder, GT_SPIRV_CYCLE_COUNTER, wide, 0));
+}
+
+/* In ns: base/cycle_clock.h. */
+static uint32_t emit_time(struct gt_spirvgen *gen)
+{
+	const struct gt_cycle_clock *clock = gen->options->clock;
+	uint32_t passed = gt_spirvgen_binary(gen, SpvOpISub, 64, emit_ticks(gen),
+					     gt_spirvgen_constant(gen, 64, clock->start.ticks));
+
+	passed = gt_spirvgen_emit(gen, SpvOpExtInst, gt_spirvgen_int(gen, 64),
+				  gt_spirv_extended(gen->builder), OpenCLstd_UMul_hi, passed,
+				  gt_spirvgen_constant(gen, 64, clock->rate));
+	return gt_spirvgen_binary(gen, SpvOpIAdd, 64, passed,
+				  gt_spirvgen_constant(gen, 64, clock->start.time));
+}
+
+/* ---- by name ---- */
+
 /* The built-in values that are special registers, one for each component. */
 static const struct {
 	const char *name; /* without the component */
@@ -117,43 +144,55 @@ static const struct {
 static const struct {
 	const char *name;
 	uint32_t (*emit)(struct gt_spirvgen *gen);
+	unsigned bits;
+	bool is_clock; /* where the device has one */
 	const char *missing;
 } others[] = {
-	{"%laneid", emit_lane, NULL},
-	{"%lanemask_eq", emit_lane_bit, NULL},
-	{"%lanemask_lt", emit_lanes_below, NULL},
-	{GT_PTXGEN_WARP_MASK, emit_warp_mask, NULL},
-	{"%smid", NULL, "the number of the multiprocessor"},
-	{"%gridid", NULL, "the number of the launch"},
-	{"%total_smem_size", NULL, "the size of shared memory"},
-	{"%clock", NULL, "a clock of the device"},
-	{"%clock64", NULL, "a clock of the device"},
-	{"%globaltimer", NULL, "a clock of the device"},
-	{"%globaltimer_lo", NULL, "a clock of the device"},
+	{"%laneid", emit_lane, 32, false, NULL},
+	{"%lanemask_eq", emit_lane_bit, 32, false, NULL},
+	{"%lanemask_lt", emit_lanes_below, 32, false, NULL},
+	{GT_PTXGEN_WARP_MASK, emit_warp_mask, 32, false, NULL},
+	{"%smid", NULL, 0, false, "the number of the multiprocessor"},
+	{"%gridid", NULL, 0, false, "the number of the launch"},
+	{"%total_smem_size", NULL, 0, false, "the size of shared memory"},
+	{"%clock", emit_ticks, 64, true, GT_SPIRVGEN_NO_CLOCK},
+	{"%clock64", emit_ticks, 64, true, GT_SPIRVGEN_NO_CLOCK},
+	{"%globaltimer", emit_time, 64, true, GT_SPIRVGEN_NO_CLOCK},
+	{"%globaltimer_lo", emit_time, 64, true, GT_SPIRVGEN_NO_CLOCK},
 };
 
-uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name)
+/* A component of a vector, or 0. */
+static uint32_t emit_component(struct gt_spirvgen *gen, const char *name)
 {
 	for (size_t i = 0; i < gt_countof(vectors); i++) {
 		size_t length = strlen(vectors[i].name);
 
-		if (strncmp(name, vectors[i].name, length) != 0)
-			continue;
-		return gt_spirvgen_convert(gen,
-					   gt_spirvgen_builtin(gen, vectors[i].builtin,
-							       (unsigned)(name[length] - 'x')),
-					   64, 32, false);
+		if (!strncmp(name, vectors[i].name, length))
+			return gt_spirvgen_builtin(gen, vectors[i].builtin,
+						   (unsigned)(name[length] - 'x'));
 	}
+	return 0;
+}
+
+uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name, unsigned bits)
+{
+	uint32_t component = emit_component(gen, name);
+
+	if (component)
+		return gt_spirvgen_convert(gen, gt_spirvgen_convert(gen, component, 64, 32, false),
+					   32, bits, false);
 	for (size_t i = 0; i < gt_countof(others); i++) {
 		if (strcmp(name, others[i].name) != 0)
 			continue;
-		if (others[i].emit)
-			return others[i].emit(gen);
+		if (others[i].emit && (!others[i].is_clock || gen->options->clock))
+			return gt_spirvgen_convert(gen, others[i].emit(gen), others[i].bits, bits,
+						   false);
 		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s",
 				 others[i].missing);
+		return gt_spirvgen_constant(gen, bits, 0);
 	}
 	if (isdigit((unsigned char)*name))
-		return gt_spirvgen_constant(gen, 32, strtoul(name, NULL, 10));
+		return gt_spirvgen_constant(gen, bits, strtoul(name, NULL, 10));
 	gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s", name);
-	return gt_spirvgen_constant(gen, 32, 0);
+	return gt_spirvgen_constant(gen, bits, 0);
 }

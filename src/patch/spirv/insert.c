@@ -65,7 +65,7 @@ static int translate_program(struct gt_spirv_patcher *patcher, uint32_t number,
 	prepare_job(patcher, number);
 	if (prepared->uses.sources & SOURCE(CYCLES))
 		return gt_diag(diag, -EOPNOTSUPP, "translate", NULL,
-			       "the target spirv does not have a clock of the device");
+			       "the target spirv does not have the cycles of an instruction");
 	prepared->ends_items = gt_spirv_ends_items(&program);
 	return gt_spirv_add_program(&patcher->builder, &program, &prepared->function,
 				    &patcher->inputs, diag);
@@ -112,7 +112,9 @@ int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t progra
 {
 	struct gt_spirv_patcher patcher = {
 		.options = options,
-		.translate = {.symbols = options->symbols, .output_bytes = options->output_bytes},
+		.translate = {.symbols = options->symbols,
+			      .output_bytes = options->output_bytes,
+			      .clock = options->clock},
 		.diag = diag,
 	};
 	const struct gt_section *section = &options->programs[program].section;

@@ -192,7 +192,8 @@ int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		.result = result,
 		.translate = {.symbols = options->symbols,
 			      .output_bytes = options->output_bytes,
-			      .for_spir = for_spir},
+			      .for_spir = for_spir,
+			      .clock = options->clock},
 		.diag = diag,
 	};
 	int error;

@@ -488,7 +488,7 @@ TEST("a program that cannot run in a body is rejected with the sites that it wou
 		{"gpu/load", "call 525\nmov r6, r0",
 		 "the target spirv does not have a clock of the device", 3},
 		{"gpu/load", "call 533\nmov r6, r0",
-		 "the target spirv does not have a clock of the device", 3},
+		 "the target spirv does not have the cycles of an instruction", 3},
 		{"gpu/loop_end", "mov r6, 1", "the ends of loops are no sites", 1},
 		{"gpu/store", "call 507\nmov r6, r0",
 		 "programs end work-items at the entry and exit of OpenCL kernels only (bpf_exit)",
