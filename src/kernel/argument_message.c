@@ -19,6 +19,7 @@ enum {
 
 #define CONTROL_HEADER 16 /* bytes of struct cmsghdr */
 #define CONTROL_ALIGNMENT 8
+#define CREDENTIALS 12 /* bytes of struct ucred */
 
 /* What a message refers to, in the copies that were made at the entry or at the return. */
 struct message {
@@ -65,6 +66,22 @@ static void put_descriptors(struct gt_strbuf *text, const char *bytes, size_t si
 	gt_strbuf_putc(text, ']');
 }
 
+void gt_put_credentials(struct gt_strbuf *text, const char *bytes)
+{
+	gt_strbuf_printf(text, "{pid=%d, uid=%u, gid=%u}", (int)gt_read_u32(bytes, 0),
+			 gt_read_u32(bytes, 4), gt_read_u32(bytes, 8));
+}
+
+/* Whether a control message has a type that is printed, with its data. */
+static bool is_known_type(const char *bytes, __u64 length)
+{
+	__u32 type = gt_read_u32(bytes, 12);
+
+	return gt_read_u32(bytes, 8) == SOL_SOCKET &&
+	       (type == SCM_RIGHTS ||
+		(type == SCM_CREDENTIALS && length == CONTROL_HEADER + CREDENTIALS));
+}
+
 /* Whether all control messages are whole, and of a type that is printed. */
 static bool is_control_known(const struct gt_argument_copy *control, __u64 size)
 {
@@ -73,8 +90,7 @@ static bool is_control_known(const struct gt_argument_copy *control, __u64 size)
 		size_t rest = control->size - at;
 		__u64 length = rest < CONTROL_HEADER ? 0 : gt_read_u64(bytes, 0);
 
-		if (length < CONTROL_HEADER || length > rest ||
-		    gt_read_u32(bytes, 8) != SOL_SOCKET || gt_read_u32(bytes, 12) != SCM_RIGHTS)
+		if (length < CONTROL_HEADER || length > rest || !is_known_type(bytes, length))
 			return false;
 		at += (length + CONTROL_ALIGNMENT - 1) & ~(size_t)(CONTROL_ALIGNMENT - 1);
 	}
@@ -98,11 +114,16 @@ static void put_control(const struct message *message)
 		const char *bytes = control.bytes + at;
 		__u64 length = gt_read_u64(bytes, 0);
 
-		gt_strbuf_printf(text,
-				 "%s{cmsg_len=%llu, cmsg_level=SOL_SOCKET, "
-				 "cmsg_type=SCM_RIGHTS, cmsg_data=",
-				 at ? ", " : "", (unsigned long long)length);
-		put_descriptors(text, bytes + CONTROL_HEADER, length - CONTROL_HEADER);
+		bool has_descriptors = gt_read_u32(bytes, 12) == SCM_RIGHTS;
+
+		gt_strbuf_printf(
+			text, "%s{cmsg_len=%llu, cmsg_level=SOL_SOCKET, cmsg_type=%s, cmsg_data=",
+			at ? ", " : "", (unsigned long long)length,
+			has_descriptors ? "SCM_RIGHTS" : "SCM_CREDENTIALS");
+		if (has_descriptors)
+			put_descriptors(text, bytes + CONTROL_HEADER, length - CONTROL_HEADER);
+		else
+			gt_put_credentials(text, bytes + CONTROL_HEADER);
 		gt_strbuf_putc(text, '}');
 		at += (length + CONTROL_ALIGNMENT - 1) & ~(size_t)(CONTROL_ALIGNMENT - 1);
 	}

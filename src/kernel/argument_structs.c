@@ -102,6 +102,23 @@ void gt_put_signal_set(const struct gt_argument *argument)
 }
 
 /* The kernel's struct sigaction: handler, flags, restorer, mask. */
+/* {pointer to a set, its size} */
+void gt_put_signal_set_reference(const struct gt_argument *argument)
+{
+	struct gt_argument_copy set;
+	const char *bytes;
+
+	if (!gt_argument_bytes(argument, 16, &bytes))
+		return;
+	gt_strbuf_puts(argument->text, "{sigmask=");
+	if (gt_argument_find(argument->event, argument->index, false, 1, 8, &set))
+		put_signal_mask(argument->text, gt_read_u64(set.bytes, 0));
+	else
+		gt_put_pointer_value(argument->text, gt_read_u64(bytes, 0));
+	gt_strbuf_printf(argument->text, ", sigsetsize=%llu}",
+			 (unsigned long long)gt_read_u64(bytes, 8));
+}
+
 void gt_put_signal_action(const struct gt_argument *argument)
 {
 	static const char *const handlers[] = {"SIG_DFL", "SIG_IGN"};

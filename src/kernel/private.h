@@ -116,3 +116,7 @@ void gt_put_signal_name(struct gt_strbuf *text, __u64 number);
 /* "CLONE_VM|SIGCHLD"; the signal is in the low byte. */
 void gt_put_clone_flags(struct gt_strbuf *text, __u64 flags, __u64 signal);
 void gt_put_poll_result(struct gt_strbuf *text, const struct gt_event_syscall *event);
+/* What a select found: " (in [3], left {…})"; nothing for other calls. */
+void gt_put_select_result(struct gt_strbuf *text, const struct gt_event_syscall *event);
+/* "{pid=1, uid=0, gid=0}", of 12 bytes. */
+void gt_put_credentials(struct gt_strbuf *text, const char *bytes);

@@ -11,13 +11,14 @@
 #include <linux/types.h>
 #endif
 
-#define GT_SYSCALL_NUMBERS 512    /* numbers from here on have no plan */
-#define GT_SYSCALL_MAX_COPIES 6   /* of one call */
-#define GT_SYSCALL_MAX_COPY 256   /* bytes of one copy */
-#define GT_SYSCALL_MAX_DATA 1024  /* after this many bytes, nothing more is copied */
-#define GT_SYSCALL_SHOWN_BYTES 32 /* of strings that are no paths, and of buffers: as strace */
-#define GT_SYSCALL_MAX_STRINGS 16 /* of an array of strings */
-#define GT_SYSCALL_MAX_VECTORS 4  /* buffers of an array that are copied */
+#define GT_SYSCALL_NUMBERS 512      /* numbers from here on have no plan */
+#define GT_SYSCALL_MAX_COPIES 10    /* of one call */
+#define GT_SYSCALL_MAX_COPY 256     /* bytes of one copy */
+#define GT_SYSCALL_MAX_DATA 1024    /* after this many bytes, nothing more is copied */
+#define GT_SYSCALL_SHOWN_BYTES 32   /* of strings that are no paths, and of buffers: as strace */
+#define GT_SYSCALL_MAX_STRINGS 16   /* of an array of strings */
+#define GT_SYSCALL_MAX_ENTRIES 1500 /* of a directory that are counted: a buffer of 32 KiB */
+#define GT_SYSCALL_MAX_VECTORS 4    /* buffers of an array that are copied */
 /* Elements of a message (struct msghdr), besides the first buffers. */
 #define GT_SYSCALL_MESSAGE_VECTORS 17
 #define GT_SYSCALL_MESSAGE_ADDRESS 18
@@ -32,6 +33,11 @@ enum gt_syscall_copy_method {
 	GT_SYSCALL_COPY_FIXED,      /* `size` bytes */
 	GT_SYSCALL_COPY_ELEMENTS,   /* `size` bytes by the value of the argument `length` */
 	GT_SYSCALL_COPY_RESULT,     /* `size` bytes by the result */
+	GT_SYSCALL_COPY_SIZED,   /* `size` bytes by the int that the argument `length` points to */
+	GT_SYSCALL_COPY_BITS,    /* words of 64 bits with as many bits as the argument `length` */
+	GT_SYSCALL_COPY_ENTRIES, /* nothing but the number of struct linux_dirent64 in the result */
+	GT_SYSCALL_COPY_REFERENCE, /* {pointer, size}, and as element 1 what the pointer refers to
+				    */
 	GT_SYSCALL_COPY_VECTORS, /* an array of struct iovec, and the beginning of the first buffers
 				  */
 	GT_SYSCALL_COPY_STRINGS, /* an array of pointers to strings that ends with NULL */

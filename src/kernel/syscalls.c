@@ -401,6 +401,8 @@ void gt_syscall_put_result(struct gt_strbuf *text, const struct gt_event_syscall
 		put_error(text, error);
 	else
 		put_returned(text, event);
-	if (!event->state && !error)
+	if (!event->state && !error) {
 		gt_put_poll_result(text, event);
+		gt_put_select_result(text, event);
+	}
 }

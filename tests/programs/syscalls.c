@@ -38,6 +38,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "syscalls.h"
+
 /* Many calls are made to fail. */
 static void ignore(long result)
 {
@@ -587,6 +589,7 @@ int main(int count, char **arguments)
 	use_processes();
 	use_children();
 	use_credentials();
+	use_results();
 	execl("missing", "missing", NULL);
 	syscall(SYS_execveat, AT_FDCWD, "missing", arguments, (char *[]){(char *)"A=1", NULL},
 		AT_SYMLINK_NOFOLLOW);

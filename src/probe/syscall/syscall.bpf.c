@@ -267,6 +267,61 @@ static __noinline long copy_command(struct begun_syscall *call, struct syscall_p
 	return 0;
 }
 
+/* The header of struct linux_dirent64. */
+struct user_entry {
+	__u64 inode;
+	__u64 offset;
+	__u16 size;
+	__u16 rest[3];
+};
+
+/* As many as the result has, in bytes. */
+static __noinline long count_entries(struct begun_syscall *call, struct syscall_piece *piece)
+{
+	__u64 address = piece->address, end = address + call->event.result;
+	struct user_entry entry;
+	__u32 count = 0;
+
+	while (count < GT_SYSCALL_MAX_ENTRIES && address < end) {
+		if (bpf_probe_read_user(&entry, sizeof(entry), (void *)address) || !entry.size)
+			break;
+		address += entry.size;
+		count++;
+	}
+	piece->total = count;
+	return copy_piece(call, piece);
+}
+
+static __noinline long copy_reference(struct begun_syscall *call, struct syscall_piece *piece,
+				      __u32 limit)
+{
+	struct user_vector reference;
+
+	if (bpf_probe_read_user(&reference, sizeof(reference), (void *)piece->address))
+		return -1;
+	piece->size = sizeof(reference);
+	if (copy_piece(call, piece))
+		return -1;
+	copy_element(call, piece, 1, reference.address,
+		     reference.size > limit ? limit : reference.size);
+	return 0;
+}
+
+/* An int that the argument refers to; 0: it is below that, or cannot be read. */
+static __always_inline __u64 read_size(__u64 address)
+{
+	__s32 size = 0;
+
+	bpf_probe_read_user(&size, sizeof(size), (void *)address);
+	return size < 0 ? 0 : size;
+}
+
+/* Bytes of words of 64 bits; 0: the number of bits is negative. */
+static __always_inline __u64 size_of_bits(__s32 bits)
+{
+	return bits < 0 ? 0 : ((__u64)bits + 63) / 64 * 8;
+}
+
 static __always_inline __u64 argument_of(const struct begun_syscall *call, __u8 argument)
 {
 	switch (argument) {
@@ -321,6 +376,16 @@ __noinline long copy_argument(struct begun_syscall *call, const struct gt_syscal
 	case GT_SYSCALL_COPY_RESULT:
 		count = call->event.result;
 		break;
+	case GT_SYSCALL_COPY_SIZED:
+		count = read_size(argument_of(call, copy->length));
+		break;
+	case GT_SYSCALL_COPY_BITS:
+		count = size_of_bits(argument_of(call, copy->length));
+		break;
+	case GT_SYSCALL_COPY_ENTRIES:
+		return count_entries(call, &piece);
+	case GT_SYSCALL_COPY_REFERENCE:
+		return copy_reference(call, &piece, copy->limit);
 	}
 	piece.total = count > 0xffff ? 0xffff : count;
 	count *= copy->size;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "kernel/ioctls.h"
 #include "tap.h"
@@ -40,15 +41,30 @@ static struct made_up_call make_call(const char *name, const __u64 *arguments, s
 	make_call(name, (const __u64[]){__VA_ARGS__},                                              \
 		  sizeof((const __u64[]){__VA_ARGS__}) / sizeof(__u64))
 
-static void add_copy(struct made_up_call *call, __u8 argument, __u8 element, const void *bytes,
-		     __u16 size)
+static void add_chunk(struct made_up_call *call, struct gt_syscall_chunk chunk, const void *bytes)
 {
-	struct gt_syscall_chunk chunk = {.argument = argument, .element = element, .size = size};
+	const __u16 size = chunk.size;
 	char *at = call->bytes + call->event.head.size;
 
 	memcpy(at, &chunk, sizeof(chunk));
 	memcpy(at + sizeof(chunk), bytes, size);
 	call->event.head.size += (__u16)(sizeof(chunk) + ((size + 7U) & ~7U));
+}
+
+static void add_copy(struct made_up_call *call, __u8 argument, __u8 element, const void *bytes,
+		     __u16 size)
+{
+	add_chunk(call,
+		  (struct gt_syscall_chunk){.argument = argument, .element = element, .size = size},
+		  bytes);
+}
+
+/* A copy that was made when the call had returned. */
+static void add_result(struct made_up_call *call, __u8 argument, const void *bytes, __u16 size)
+{
+	add_chunk(call,
+		  (struct gt_syscall_chunk){.argument = argument, .at_return = 1, .size = size},
+		  bytes);
 }
 
 static void add_file(struct made_up_call *call, const char *module, const char *name, __u32 device)
@@ -199,7 +215,7 @@ static void expect_control(const struct made_up_control *control, __u16 copied, 
 	expect_call(&call, gt_strbuf_string(&expected));
 }
 
-TEST("of control messages the descriptors are shown; of malformed and other ones the address")
+TEST("of control messages descriptors and credentials are shown; of others the address")
 {
 	struct made_up_control control = {28, SOL_SOCKET, SCM_RIGHTS, {5, 6, 7}};
 
@@ -208,7 +224,14 @@ TEST("of control messages the descriptors are shown; of malformed and other ones
 		       "cmsg_data=[5, 6, 7]}]");
 	expect_control(&control, 32, 200, "0x3000"); /* longer than the copy */
 	expect_control(&control, 12, 12, "0x3000");  /* shorter than a header */
-	control.type = SCM_RIGHTS + 1;
+	control.type = SCM_CREDENTIALS;
+	expect_control(&control, 32, 32,
+		       "[{cmsg_len=28, cmsg_level=SOL_SOCKET, cmsg_type=SCM_CREDENTIALS, "
+		       "cmsg_data={pid=5, uid=6, gid=7}}]");
+	control.length = 24; /* one member is missing */
+	expect_control(&control, 24, 24, "0x3000");
+	control.length = 28;
+	control.type = SCM_CREDENTIALS + 1;
 	expect_control(&control, 32, 32, "0x3000");
 	control.type = SCM_RIGHTS;
 	for (__u64 length = 0; length < 16; length++) {
@@ -240,6 +263,64 @@ TEST("a message has the addresses of what is not copied")
 	expect_call(&call, "sendmsg(3, {msg_name=0x2000, msg_namelen=16, "
 			   "msg_iov=[{iov_base=0x5000, iov_len=4}, {iov_base=\"some\"..., "
 			   "iov_len=9}], msg_iovlen=3, msg_controllen=0, msg_flags=0}, 0) = 0");
+}
+
+TEST("an address that is returned is shown as far as there was room for it")
+{
+	const struct sockaddr_un address = {AF_UNIX, "a.socket"};
+	const __u32 before[] = {5, 1, ~0U}, after = 11;
+	struct made_up_call call = CALL_OF("accept", 3, 0x1000, 0x2000);
+
+	expect_call(&call, "accept(3, 0x1000, 0x2000) = 0");
+	add_result(&call, 1, &address, 11);
+	add_result(&call, 2, &after, sizeof(after));
+	expect_call(&call, "accept(3, 0x1000, 0x2000) = 0");
+	add_copy(&call, 2, 0, &before[0], 4);
+	expect_call(&call, "accept(3, {sa_family=AF_UNIX, sun_path=\"a.s\"}, [5 => 11]) = 0");
+	call = CALL_OF("accept", 3, 0x1000, 0x2000);
+	add_result(&call, 1, &address, 11);
+	add_copy(&call, 2, 0, &before[1], 4);
+	expect_call(&call, "accept(3, 0x1000, [1]) = 0");
+	call = CALL_OF("accept", 3, 0x1000, 0x2000);
+	add_result(&call, 1, &address, 1); /* less than the family */
+	add_copy(&call, 2, 0, &before[2], 4);
+	expect_call(&call, "accept(3, 0x1000, [-1]) = 0");
+}
+
+TEST("an option that is shorter than its structure is shown as its bytes")
+{
+	const __u32 words[] = {1, 2, 3};
+	struct made_up_call call = CALL_OF("setsockopt", 3, SOL_SOCKET, SO_LINGER, 0x1000, 12);
+
+	expect_call(&call, "setsockopt(3, SOL_SOCKET, SO_LINGER, 0x1000, 12) = 0");
+	add_copy(&call, 3, 0, words, 6);
+	expect_call(&call, "setsockopt(3, SOL_SOCKET, SO_LINGER, \"\\1\\0\\0\\0\\2\\0\", 12) = 0");
+	call = CALL_OF("setsockopt", 3, SOL_SOCKET, SO_PEERCRED, 0x1000, 12);
+	add_copy(&call, 3, 0, words, 12);
+	expect_call(&call, "setsockopt(3, SOL_SOCKET, SO_PEERCRED, {pid=1, uid=2, gid=3}, 12) = 0");
+	call = CALL_OF("setsockopt", 3, 99, 500, 0x1000, 4);
+	add_copy(&call, 3, 0, words, 4);
+	expect_call(&call, "setsockopt(3, 0x63 /* SOL_?\?? */, 0x1f4, [1], 4) = 0");
+}
+
+TEST("sets, a timer and usage that are truncated are addresses, and a negative number has no sets")
+{
+	const __u64 words[] = {1, 2, 3};
+	struct made_up_call call = CALL_OF("select", -1, 0x1000, 0, 0, 0);
+
+	call.event.result = 1;
+	add_copy(&call, 1, 0, words, 8);
+	expect_call(&call, "select(-1, 0x1000, NULL, NULL, NULL) = 1");
+	call = CALL_OF("pselect6", 3, 0, 0, 0, 0x1000, 0x2000);
+	add_copy(&call, 4, 0, words, 15);
+	add_copy(&call, 5, 0, words, 15);
+	expect_call(&call, "pselect6(3, NULL, NULL, NULL, 0x1000, 0x2000) = 0 (Timeout)");
+	call = CALL_OF("timerfd_gettime", 3, 0x1000);
+	add_result(&call, 1, words, 24);
+	expect_call(&call, "timerfd_gettime(3, 0x1000) = 0");
+	call = CALL_OF("getrusage", 0, 0x1000);
+	add_result(&call, 1, words, 24);
+	expect_call(&call, "getrusage(RUSAGE_SELF, 0x1000) = 0");
 }
 
 TEST("flags are those of the machine")
