@@ -42,7 +42,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 10,
+	GT_AGENT_VERSION = 11,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -197,6 +197,8 @@ enum gt_agent_chunk_kind {
 	GT_AGENT_CHUNK_BINARY,
 	/* Options that the device's compiler has without being given them, for all source. */
 	GT_AGENT_CHUNK_DEVICE,
+	/* Where all devices have the same: CL_DEVICE_NAME, a line break, CL_DEVICE_VERSION. */
+	GT_AGENT_CHUNK_DEVICE_NAME,
 };
 
 struct gt_agent_chunk {

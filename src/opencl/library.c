@@ -155,6 +155,7 @@ static void read_info(struct gt_cl_device *device)
 	gt_autofree char *extensions = read_text(cl, device->id, CL_DEVICE_EXTENSIONS);
 	gt_autofree char *il = read_text(cl, device->id, CL_DEVICE_IL_VERSION);
 	gt_autofree char *name = read_text(cl, device->id, CL_DEVICE_NAME);
+	gt_autofree char *version = read_text(cl, device->id, CL_DEVICE_VERSION);
 	struct gt_cl_device_info *info = &device->info;
 	cl_device_svm_capabilities svm = 0;
 	cl_platform_id platform = NULL;
@@ -172,6 +173,8 @@ static void read_info(struct gt_cl_device *device)
 	cl->call.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(info->platform) - 1,
 				   info->platform, NULL);
 	snprintf(info->name, sizeof(info->name), "%s", name ? name : "");
+	snprintf(info->identity, sizeof(info->identity), "%s\n%s", name ? name : "",
+		 version ? version : "");
 	info->compute_units = units;
 	info->max_group = group;
 	info->shares_memory =

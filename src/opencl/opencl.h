@@ -33,8 +33,13 @@ GT_DEFINE_AUTO(cl, struct gt_cl, gt_cl_free)
 /* Devices are numbered from 0, in the order of the platforms. */
 unsigned gt_cl_device_count(const struct gt_cl *cl);
 
+enum {
+	GT_CL_IDENTITY = 512, /* bytes */
+};
+
 struct gt_cl_device_info {
 	char name[256], platform[128];
+	char identity[GT_CL_IDENTITY]; /* CL_DEVICE_NAME, a line break, CL_DEVICE_VERSION */
 	unsigned compute_units;
 	size_t max_group; /* work-items of a work-group */
 	/*

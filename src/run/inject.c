@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "run/inject.h"
+#include "gpubpf/helpers.h"
+#include "run/inject_clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +19,19 @@ static struct gt_recovered *open_recovered(const char *cache)
 	return gt_recovered_new(directory.failed ? NULL : directory.data);
 }
 
+/* Whether a program reads a clock: OpenCL devices may have none. */
+static bool reads_clock(const struct gt_inject_options *options)
+{
+	for (uint32_t i = 0; i < options->program_count; i++) {
+		const struct gt_patch_program *program = &options->programs[i];
+
+		if (program->program &&
+		    gt_helpers_used(program->program, program->facts, GT_TRAIT_CLOCK))
+			return true;
+	}
+	return false;
+}
+
 int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
 		   struct gt_diag *diag)
 {
@@ -26,6 +41,8 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (!inject)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	inject->options = *options;
+	if (reads_clock(options))
+		inject->clocks = gt_inject_clocks_new();
 	inject->map_count = options->object ? options->object->map_count : 0;
 	inject->listener = inject->epoll = inject->memory.fd = -1;
 	inject->control.listener = inject->control.epoll = -1;
@@ -73,6 +90,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_sites_free(inject->sites);
 	gt_recovered_free(inject->recovered);
 	gt_inject_reuse_free(inject->reuse);
+	gt_inject_clocks_free(inject->clocks);
 	free(inject);
 }
 

@@ -6,6 +6,7 @@
 
 #include "elf/elf.h"
 #include "patch/spirv.h"
+#include "run/inject_clock.h"
 #include "run/inject_private.h"
 
 static bool is_linked_with_opencl(const char *path)
@@ -26,7 +27,7 @@ static bool is_linked_with_opencl(const char *path)
 void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_command *command,
 			     void (*remark)(const char *text))
 {
-	const struct gt_patch_options options = {
+	struct gt_patch_options options = {
 		.object = inject->options.object,
 		.programs = inject->options.programs,
 		.program_count = inject->options.program_count,
@@ -34,6 +35,7 @@ void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_com
 
 	if (!command->count || !is_linked_with_opencl(command->paths[command->count - 1]))
 		return;
+	options.clock = gt_inject_clocks_find(inject->clocks, NULL);
 	for (uint32_t i = 0; i < options.program_count; i++) {
 		const struct gt_bpf_program *program = options.programs[i].program;
 		struct gt_diag diag = {0};

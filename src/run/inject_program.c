@@ -9,6 +9,8 @@
 
 #include "opencl/opencl.h"
 #include "patch/spirv.h"
+#include "run/inject_clock.h"
+#include "run/inject_private.h"
 #include "run/inject_units.h"
 
 /* The first line of what a compiler wrote, as a part of the reason. */
@@ -109,6 +111,16 @@ static void patch_units(struct gt_inject_job *job, const struct gt_inject_units 
 		patch_module(job, compiled.data, compiled.length, options);
 }
 
+static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_units *units,
+			     const struct gt_patch_options *options)
+{
+	struct gt_patch_options own = *options;
+
+	own.clock =
+		units->device ? gt_inject_clocks_find(job->inject->clocks, units->device) : NULL;
+	patch_units(job, units, &own);
+}
+
 void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_options *options)
 {
 	struct gt_inject_units units;
@@ -124,6 +136,6 @@ void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_op
 		job->error = gt_diag(&job->diag, -EOPNOTSUPP, "run", NULL,
 				     "the device takes neither SPIR-V nor SPIR");
 	else
-		patch_units(job, &units, options);
+		patch_for_device(job, &units, options);
 	gt_inject_units_clear(&units);
 }

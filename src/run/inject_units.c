@@ -43,16 +43,16 @@ static bool read_chunk(struct unit_reader *reader, struct unit_chunk *ret_chunk)
 	return true;
 }
 
-static int read_options(struct unit_reader *reader, const struct unit_chunk *chunk,
-			const char **ret_options)
+static int read_text(struct unit_reader *reader, const struct unit_chunk *chunk,
+		     const char **ret_text)
 {
-	char *options = strndup(chunk->bytes, chunk->size);
+	char *text = strndup(chunk->bytes, chunk->size);
 
-	if (!options || gt_vec_push(&reader->units->options, options)) {
-		free(options);
+	if (!text || gt_vec_push(&reader->units->texts, text)) {
+		free(text);
 		return -ENOMEM;
 	}
-	*ret_options = options;
+	*ret_text = text;
 	return 0;
 }
 
@@ -115,9 +115,11 @@ static int take_chunk(struct unit_reader *reader, const struct unit_chunk *chunk
 {
 	switch (chunk->kind) {
 	case GT_AGENT_CHUNK_OPTIONS:
-		return read_options(reader, chunk, &reader->options);
+		return read_text(reader, chunk, &reader->options);
 	case GT_AGENT_CHUNK_DEVICE:
-		return read_options(reader, chunk, &reader->units->device_options);
+		return read_text(reader, chunk, &reader->units->device_options);
+	case GT_AGENT_CHUNK_DEVICE_NAME:
+		return read_text(reader, chunk, &reader->units->device);
 	case GT_AGENT_CHUNK_HEADER_NAME:
 		reader->name = chunk->bytes;
 		reader->name_length = chunk->size;
@@ -164,9 +166,9 @@ int gt_inject_units_read(const void *bytes, size_t size, struct gt_inject_units 
 
 void gt_inject_units_clear(struct gt_inject_units *units)
 {
-	gt_vec_each (options, &units->options)
-		free(*options);
-	gt_vec_free(&units->options);
+	gt_vec_each (text, &units->texts)
+		free(*text);
+	gt_vec_free(&units->texts);
 	gt_vec_free(&units->headers);
 	gt_vec_free(&units->sources);
 }

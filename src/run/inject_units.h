@@ -9,8 +9,9 @@
 struct gt_inject_units {
 	GT_VEC(struct gt_cl_source) sources;
 	GT_VEC(struct gt_cl_header) headers;
-	GT_VEC(char *) options;     /* owned */
+	GT_VEC(char *) texts;       /* owned */
 	const char *device_options; /* NULL: none */
+	const char *device;         /* GT_AGENT_CHUNK_DEVICE_NAME; NULL: none */
 	bool has_binary;            /* of unknown kind: it is not in `sources` */
 };
 

@@ -173,8 +173,6 @@ expect_original() {
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
 	object 'gpu/store' '*value = bpf_instruction_cycles()'
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not have the cycles of an instruction$' "$kernels" plain
-	object 'gpu/entry/*' '*value = bpf_clock64()'
-	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
 	object 'gpu/entry.warp/*' '*value = bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, 3)'
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not support warp_lane_value, which needs values of other lanes$' "$kernels" plain
 }
@@ -209,6 +207,48 @@ gputap: OpenCL kernels: copies is not inserted: OpenCL kernels have no sites of 
 right'
 	gputap run --gpu soft program.o -- true
 	expect_no_error_line 'OpenCL kernels'
+}
+
+# now: CLOCK_MONOTONIC in ns, as the interpreter reads it.
+now() {
+	printf '%d' "0x$("$build/gputap" exec now.o)"
+}
+
+# need_counter: programs that read clocks, and the counter of cycles that they read.
+need_counter() {
+	[ "$(uname -m)" = x86_64 ] || skip "no counter of cycles of this CPU is known"
+	grep -qw nonstop_tsc /proc/cpuinfo || skip "the counter of this CPU has no constant rate"
+	cat >now.c <<-'END'
+		#include <gputap/bpf.h>
+		SEC("gpu/run") long run(void *memory) { return bpf_get_globaltimer(); }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c now.c -o now.o
+	object 'gpu/store' '*value = bpf_get_globaltimer()'
+}
+
+@test "programs in OpenCL kernels read clocks" {
+	need_counter
+	local before after
+	before=$(now)
+	counted program.o "$kernels" plain
+	after=$(now)
+	[ "$printed" = right ]
+	((before < output && output < after)) || fail "$before, $output, $after"
+	gputap cudacounter --gpu soft --json -- "$kernels" plain
+	expect_status 0
+	grep '^{' <<<"$output" | jq -se '.[0].kernels[0].cycles > 0'
+}
+
+@test "a device whose kernels were not seen to read the counter has no clock" {
+	need_counter
+	# The first conversion from SPIR-V is that of the kernel that shows whether they do.
+	local tool
+	tool=$(command -v llvm-spirv-14 || command -v llvm-spirv)
+	fake llvm-spirv "[ \"\$1\" = -r ] && mkdir '$PWD/checked' && exit 1; exec '$tool' \"\$@\""
+	expect_original '^gputap: 1 site of program rejected: the target spirv does not have a clock of the device$' "$kernels" plain
+	expect_error_line '^gputap: OpenCL kernels: program is not inserted: the target spirv does not have a clock of the device$'
+	[ -d checked ]
 }
 
 @test "without a compiler a program is source only" {

@@ -153,3 +153,40 @@ void gt_cl_units_add_device(struct gt_cl_units *units, cl_device_id device)
 	gt_cl_units_add(units, GT_AGENT_CHUNK_DEVICE, text->bytes, text->size);
 	free(text);
 }
+
+/* "NAME\nVERSION", which the caller frees, or NULL. */
+static char *make_device_name(cl_device_id device)
+{
+	size_t name_size = 0, version_size = 0, length;
+	char *name = ask_device(device, CL_DEVICE_NAME, &name_size);
+	char *version = ask_device(device, CL_DEVICE_VERSION, &version_size), *both = NULL;
+
+	if (name && version)
+		both = malloc(name_size + version_size + 2);
+	if (both) {
+		length = strlen(name);
+		memcpy(both, name, length);
+		both[length] = '\n';
+		strcpy(both + length + 1, version);
+	}
+	free(name);
+	free(version);
+	return both;
+}
+
+void gt_cl_units_add_device_name(struct gt_cl_units *units, const cl_device_id *devices,
+				 cl_uint count)
+{
+	char *first = make_device_name(devices[0]);
+	bool is_same = first;
+
+	for (cl_uint i = 1; i < count && is_same; i++) {
+		char *other = make_device_name(devices[i]);
+
+		is_same = other && !strcmp(other, first);
+		free(other);
+	}
+	if (is_same)
+		gt_cl_units_add(units, GT_AGENT_CHUNK_DEVICE_NAME, first, strlen(first));
+	free(first);
+}

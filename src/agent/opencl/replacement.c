@@ -255,6 +255,7 @@ struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 	    (request->is_built && !may_match(request->program)))
 		return NULL;
 	gt_cl_units_add_device(&units, devices.ids[0]);
+	gt_cl_units_add_device_name(&units, devices.ids, devices.count);
 	gt_cl_units_append(&units, request->units);
 	if (units.failed) {
 		gt_cl_units_clear(&units);

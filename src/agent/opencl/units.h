@@ -28,6 +28,9 @@ void gt_cl_units_add_binary(struct gt_cl_units *units, const void *bytes, size_t
  * extensions and features.
  */
 void gt_cl_units_add_device(struct gt_cl_units *units, cl_device_id device);
+/* The name and version of the devices, where all have the same. */
+void gt_cl_units_add_device_name(struct gt_cl_units *units, const cl_device_id *devices,
+				 cl_uint count);
 /* Whether they are those of a program that was created from a binary. */
 bool gt_cl_units_is_binary(const struct gt_cl_units *units);
 void gt_cl_units_clear(struct gt_cl_units *units);

@@ -54,6 +54,20 @@ TEST("options and headers belong to the code that follows, and to no other")
 	gt_inject_units_clear(&units);
 }
 
+TEST("the name of the devices is that of all units")
+{
+	gt_auto_strbuf bytes = GT_STRBUF_INIT;
+	struct gt_inject_units units;
+
+	put_units(&bytes);
+	CHECK(!read_units(&bytes, &units) && !units.device);
+	gt_inject_units_clear(&units);
+	put_text(&bytes, GT_AGENT_CHUNK_DEVICE_NAME, "a CPU\nOpenCL 3.0");
+	CHECK(!read_units(&bytes, &units) && units.sources.count == 2);
+	CHECK_STR(units.device, "a CPU\nOpenCL 3.0");
+	gt_inject_units_clear(&units);
+}
+
 TEST("SPIR-V in both byte orders and the bitcode of SPIR are code, another binary is none")
 {
 	static const struct {

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "run/inject_clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "opencl/opencl.h"
+
+enum {
+	LIMIT_MS = 10000, /* of examining all devices */
+	MAX_DEVICES = 64,
+};
+
+/* What the process writes for each device that has a clock. */
+struct examined_clock {
+	char device[GT_CL_IDENTITY];
+	struct gt_cycle_clock clock;
+};
+
+struct gt_inject_clocks {
+	pid_t pid;
+	int fd; /* -1: the devices were examined */
+	GT_VEC(struct examined_clock) devices;
+};
+
+/* ---- the process ---- */
+
+static void examine_device(struct gt_cl *cl, unsigned number, int answer)
+{
+	gt_auto(cl_device) struct gt_cl_device *device = NULL;
+	struct examined_clock found = {0};
+	struct gt_diag ignored = {0};
+
+	if (gt_cl_device_open(cl, number, &device, &ignored) ||
+	    gt_cl_device_clock(device, &found.clock, &ignored))
+		return;
+	strcpy(found.device, gt_cl_device_info(device)->identity);
+	if (write(answer, &found, sizeof(found)) != sizeof(found))
+		_exit(1);
+}
+
+/* What drivers print is not for the user. */
+static void silence(void)
+{
+	gt_autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+}
+
+static __attribute__((noreturn)) void run_process(int fd, pid_t parent)
+{
+	gt_auto(cl) struct gt_cl *cl = NULL;
+	struct gt_diag ignored = {0};
+	char wanted;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	silence();
+	if (getppid() != parent || read(fd, &wanted, 1) != 1 || gt_cl_open(&cl, &ignored))
+		_exit(0);
+	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < MAX_DEVICES; i++)
+		examine_device(cl, i, fd);
+	_exit(0);
+}
+
+struct gt_inject_clocks *gt_inject_clocks_new(void)
+{
+	struct gt_inject_clocks *clocks = calloc(1, sizeof(*clocks));
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (!clocks || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		free(clocks);
+		return NULL;
+	}
+	clocks->pid = fork();
+	if (!clocks->pid)
+		run_process(ends[1], parent);
+	close(ends[1]);
+	clocks->fd = ends[0];
+	if (clocks->pid > 0)
+		return clocks;
+	close(ends[0]);
+	free(clocks);
+	return NULL;
+}
+
+/* ---- asking it ---- */
+
+static void end_process(struct gt_inject_clocks *clocks)
+{
+	if (clocks->fd < 0)
+		return;
+	gt_cleanup_close(&clocks->fd);
+	kill(clocks->pid, SIGKILL);
+	while (waitpid(clocks->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
+/* False: no more follow, or the limit has expired. */
+static bool read_device(struct gt_inject_clocks *clocks, uint64_t end)
+{
+	uint64_t now = gt_clock_monotonic();
+	struct pollfd waited = {.fd = clocks->fd, .events = POLLIN};
+	struct examined_clock found;
+	int ready = now < end ? poll(&waited, 1, (int)((end - now) / 1000000)) : 0;
+
+	if (ready < 0 && errno == EINTR)
+		return true;
+	if (ready <= 0 || recv(clocks->fd, &found, sizeof(found), 0) != sizeof(found))
+		return false;
+	found.device[sizeof(found.device) - 1] = 0;
+	return !gt_vec_push(&clocks->devices, found);
+}
+
+static void examine(struct gt_inject_clocks *clocks)
+{
+	uint64_t end = gt_clock_monotonic() + LIMIT_MS * UINT64_C(1000000);
+
+	if (send(clocks->fd, "", 1, MSG_NOSIGNAL) == 1)
+		while (clocks->devices.count < MAX_DEVICES && read_device(clocks, end))
+			continue;
+	end_process(clocks);
+}
+
+const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
+						   const char *device)
+{
+	if (!clocks)
+		return NULL;
+	if (clocks->fd >= 0)
+		examine(clocks);
+	gt_vec_each (found, &clocks->devices)
+		if (!device || !strcmp(found->device, device))
+			return &found->clock;
+	return NULL;
+}
+
+void gt_inject_clocks_free(struct gt_inject_clocks *clocks)
+{
+	if (!clocks)
+		return;
+	end_process(clocks);
+	gt_vec_free(&clocks->devices);
+	free(clocks);
+}

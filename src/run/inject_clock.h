@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The clocks of the OpenCL devices of this machine. A process of its own examines the devices when
+ * one is asked for: drivers start threads, and may crash.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/cycle_clock.h"
+
+struct gt_inject_clocks;
+
+/*
+ * Create the process, which waits. While the calling process has one thread, or few that allocate
+ * nothing. NULL: it cannot be created.
+ */
+struct gt_inject_clocks *gt_inject_clocks_new(void);
+void gt_inject_clocks_free(struct gt_inject_clocks *clocks);
+
+/*
+ * The clock of the device with a name (GT_AGENT_CHUNK_DEVICE_NAME), or that of any device where it
+ * is NULL. NULL: there is none. The first call takes as long as building a kernel, and 10 s at
+ * most. One thread at a time.
+ */
+const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
+						   const char *device);
