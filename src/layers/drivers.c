@@ -101,10 +101,28 @@ static void put_shrink(struct gt_strbuf *text, uint64_t value)
 	put_bits(text, objects, gt_countof(objects), value);
 }
 
+/*
+ * PIN_* of drivers/gpu/drm/i915/i915_gem_gtt.h: for what kind of binding there must be room. The
+ * first ones are the same from Linux 5.4 on.
+ */
+static void put_eviction(struct gt_strbuf *text, uint64_t value)
+{
+	static const char *const flags[] = {"noevict", "nosearch", "nonblock",    "mappable",
+					    "zone_4g", "high",     "offset_bias", "offset_fixed"};
+
+	put_bits(text, flags, gt_countof(flags), value);
+}
+
 /* The domains in which a new buffer may be; 0: not known. */
 static uint64_t allowed_domains(const driver_buffer *buffer)
 {
 	return buffer->operation == GT_DRIVER_CREATE ? buffer->flags >> GT_DRIVER_ALLOWED_SHIFT : 0;
+}
+
+/* Whether `from` has flags of i915: PIN_*. */
+static bool has_pin_flags(const driver_buffer *buffer)
+{
+	return buffer->operation == GT_DRIVER_EVICT && buffer->head.kind == GT_EVENT_i915_buffer;
 }
 
 static bool has_memory(const driver_buffer *buffer)
@@ -124,6 +142,8 @@ static void put_from(struct gt_strbuf *text, const struct gt_names *names,
 		put_domains(text, value);
 	else if (buffer->operation == GT_DRIVER_SHRINK)
 		put_shrink(text, value);
+	else if (has_pin_flags(buffer))
+		put_eviction(text, value);
 }
 
 static void put_to(struct gt_strbuf *text, const struct gt_names *names,
@@ -140,10 +160,14 @@ static void put_placement(struct gt_strbuf *text, const struct gt_names *names,
 {
 	const driver_buffer *buffer = (const void *)event;
 
-	if (!has_memory(buffer) && buffer->operation != GT_DRIVER_SHRINK)
+	const char *label = buffer->operation == GT_DRIVER_CREATE ? " asked="
+			    : has_pin_flags(buffer)               ? " flags="
+								  : " from=";
+
+	if (!has_memory(buffer) && buffer->operation != GT_DRIVER_SHRINK && !has_pin_flags(buffer))
 		return;
 	if (buffer->operation == GT_DRIVER_MOVE || buffer->from) {
-		gt_strbuf_puts(text, buffer->operation == GT_DRIVER_CREATE ? " asked=" : " from=");
+		gt_strbuf_puts(text, label);
 		put_from(text, names, event, buffer->from);
 	}
 	if (allowed_domains(buffer) && allowed_domains(buffer) != buffer->from) {

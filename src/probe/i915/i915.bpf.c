@@ -134,20 +134,22 @@ UNPREEMPTED_TRACEPOINT(i915_vma_unbind, vma_unbind)
 	return 0;
 }
 
-static __always_inline void put_evict(struct i915_address_space *space, __u64 offset, __u64 bytes)
+static __always_inline void put_evict(struct i915_address_space *space, __u64 offset, __u64 bytes,
+				      __u32 flags)
 {
 	union driver_buffer_event event = {.room = {}};
 
 	event.event.space = (__u64)space;
 	event.event.offset = offset;
 	event.event.bytes = bytes;
+	event.event.from = flags;
 	put_buffer(&event, GT_DRIVER_EVICT, BPF_CORE_READ(space, i915, drm.dev));
 }
 
 /* struct i915_address_space *vm, u64 size, u64 align, unsigned int flags: room is needed */
 UNPREEMPTED_TRACEPOINT(i915_gem_evict, evict)
 {
-	put_evict((void *)ctx->args[0], 0, ctx->args[1]);
+	put_evict((void *)ctx->args[0], 0, ctx->args[1], ctx->args[3]);
 	return 0;
 }
 
@@ -156,14 +158,15 @@ UNPREEMPTED_TRACEPOINT(i915_gem_evict_node, evict_node)
 {
 	struct drm_mm_node *node = (void *)ctx->args[1];
 
-	put_evict((void *)ctx->args[0], BPF_CORE_READ(node, start), BPF_CORE_READ(node, size));
+	put_evict((void *)ctx->args[0], BPF_CORE_READ(node, start), BPF_CORE_READ(node, size),
+		  ctx->args[2]);
 	return 0;
 }
 
 /* struct i915_address_space *vm: all of it */
 UNPREEMPTED_TRACEPOINT(i915_gem_evict_vm, evict_vm)
 {
-	put_evict((void *)ctx->args[0], 0, 0);
+	put_evict((void *)ctx->args[0], 0, 0, 0);
 	return 0;
 }
 

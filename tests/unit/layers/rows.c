@@ -177,6 +177,19 @@ TEST("shrinking has what the kernel asked for, and which objects give it")
 	expect_row(event, "shrink", "device=0000:00:02.0 bytes=1.00 MiB from=vmaps|0x20");
 }
 
+TEST("an eviction of i915 has the kind of the binding for which there must be room")
+{
+	gt_autofree struct gt_event *event =
+		new_named(GT_EVENT_i915_buffer, "0000:00:02.0", "", GT_DRM_NAME_SIZE);
+	struct gt_event_i915_buffer *buffer = (void *)event;
+
+	buffer->operation = GT_DRIVER_EVICT;
+	buffer->bytes = 4096;
+	expect_row(event, "evict", "device=0000:00:02.0 bytes=4.00 KiB");
+	buffer->from = 0x308;
+	expect_row(event, "evict", "device=0000:00:02.0 bytes=4.00 KiB flags=mappable|0x300");
+}
+
 TEST("a request of a GPU driver has its key, engine, command buffers and times")
 {
 	gt_autofree struct gt_event *event =

@@ -166,8 +166,16 @@ TEST("i915: what is allocated falls when an object is destroyed; bindings are co
 	FIRE("object_destroy", AT(BUFFER));
 	FIRE("object_destroy", AT(BUFFER));
 	FIRE("shrink", AT(DRIVER), 256, 3);
-	FIRE("evict_node", AT(SPACE), AT(ENTRY), 0);
-	CHECK_INT(run.count, 9);
+	FIRE("evict_node", AT(SPACE), AT(ENTRY), 0x88);
+	FIRE("evict", AT(SPACE), 0x5000, 0x1000, 8);
+	FIRE("evict_vm", AT(SPACE));
+	CHECK_INT(run.count, 11);
+	CHECK_INT(buffer_at(8)->from, 0x88);
+	CHECK_INT(buffer_at(9)->operation, GT_DRIVER_EVICT);
+	CHECK_INT(buffer_at(9)->bytes, 0x5000);
+	CHECK_INT(buffer_at(9)->from, 8);
+	CHECK_INT(buffer_at(10)->operation, GT_DRIVER_EVICT);
+	CHECK_INT(buffer_at(10)->from, 0);
 	CHECK_INT(buffer_at(8)->operation, GT_DRIVER_EVICT);
 	CHECK_INT(buffer_at(8)->offset, 0x3000);
 	CHECK_INT(buffer_at(8)->bytes, 0x4000);
