@@ -2,13 +2,16 @@
 /*
  * The cost of inserting programs into a module of 100,000 lines: to read and print it, to find
  * that nothing matches, to insert one program at a kernel's entry, and one at each memory access.
- * The worst case is a site in each line: 100,000 loads in one kernel.
+ * The worst case is a site in each line: 100,000 loads in one kernel; in SPIR-V, too.
  */
+#include <spirv/unified1/spirv.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "patch/spirv.h"
 #include "patch_counter.h"
+#include "spirv/builder.h"
 
 /* A hundred kernels of a thousand lines as nvcc writes them: loads, arithmetic, branches. */
 static void make_module(struct gt_strbuf *text)
@@ -79,6 +82,60 @@ static int measure(const char *name, const char *section, bool called, const str
 	return error;
 }
 
+/* An OpenCL kernel of 100,000 loads. 0 or -ENOMEM. */
+static int make_spirv_loads(struct gt_strbuf *ret_module)
+{
+	struct gt_spirv_builder builder;
+	struct gt_spirv_words *functions = &builder.sections[GT_SPIRV_FUNCTIONS];
+	uint32_t nothing, number, pointer, function, from;
+	int error;
+
+	gt_spirv_init(&builder);
+	nothing = gt_spirv_type_void(&builder);
+	number = gt_spirv_type_int(&builder, 32);
+	pointer = gt_spirv_type_pointer(&builder, SpvStorageClassCrossWorkgroup, number);
+	function = gt_spirv_id(&builder);
+	from = gt_spirv_id(&builder);
+	gt_spirv_emit(
+		functions, SpvOpFunction, nothing, function, SpvFunctionControlMaskNone,
+		gt_spirv_global(&builder, SpvOpTypeFunction, 0, (uint32_t[]){nothing, pointer}, 2));
+	gt_spirv_emit(functions, SpvOpFunctionParameter, pointer, from);
+	gt_spirv_emit(functions, SpvOpLabel, gt_spirv_id(&builder));
+	for (unsigned i = 0; i < 100000; i++)
+		gt_spirv_emit(functions, SpvOpLoad, number, gt_spirv_id(&builder), from,
+			      SpvMemoryAccessAlignedMask, sizeof(uint32_t));
+	gt_spirv_add(functions, SpvOpReturn, NULL, 0);
+	gt_spirv_add(functions, SpvOpFunctionEnd, NULL, 0);
+	gt_spirv_add_entry_point(&builder, function, "loads", NULL, 0);
+	error = gt_spirv_finish(&builder, ret_module);
+	gt_spirv_clear(&builder);
+	return error;
+}
+
+/* The same as `measure` for a module of SPIR-V. */
+static int measure_spirv(const char *name, const char *section, const struct gt_strbuf *module)
+{
+	auto_patch_counter counter = {0};
+	struct gt_patch_options options = {.program_count = 1};
+	struct gt_patch_image image = {0};
+	struct gt_diag diag = {0};
+	double start;
+	int error = patch_counter_make(&counter, section, &diag);
+
+	options.object = counter.object;
+	options.programs = &counter.inserted;
+	start = processor_ms();
+	if (!error)
+		error = gt_patch_spirv(module->data, module->length, false, &options, &image,
+				       &diag);
+	if (!error)
+		printf("%s %.2f ms\n", name, processor_ms() - start);
+	else
+		fprintf(stderr, "patch: %s: %s\n", diag.place, diag.text);
+	gt_patch_image_clear(&image);
+	return error;
+}
+
 int main(void)
 {
 	static const char *const cases[][2] = {
@@ -87,15 +144,17 @@ int main(void)
 		{"patch-100000-lines-entries", "gpu/entry/kernel*"},
 		{"patch-100000-lines-accesses", "gpu/memory"},
 	};
-	gt_auto_strbuf text = GT_STRBUF_INIT, loads = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, loads = GT_STRBUF_INIT, module = GT_STRBUF_INIT;
 
 	make_module(&text);
 	make_loads(&loads);
-	if (text.failed || loads.failed)
+	if (text.failed || loads.failed || make_spirv_loads(&module))
 		return 1;
 	for (size_t i = 0; i < gt_countof(cases); i++)
 		if (measure(cases[i][0], cases[i][1], false, &text))
 			return 1;
 	return measure("patch-100000-sites-inline", "gpu/load", false, &loads) ||
-	       measure("patch-100000-sites-called", "gpu/load", true, &loads);
+	       measure("patch-100000-sites-called", "gpu/load", true, &loads) ||
+	       measure_spirv("patch-spirv-100000-sites-no-match", "gpu/entry/none", &module) ||
+	       measure_spirv("patch-spirv-100000-sites-called", "gpu/load", &module);
 }
