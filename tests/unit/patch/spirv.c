@@ -41,6 +41,7 @@ struct patched_program {
 	uint64_t *memory;
 	bool switchable;
 	uint32_t switches[MAX_PROBES];
+	const struct gt_cycle_clock *clock; /* of the device; NULL: none */
 };
 
 static void program_clear(struct patched_program *patched)
@@ -96,6 +97,7 @@ static void patch_program(struct patched_program *patched, const struct gt_strbu
 		.switches = (uintptr_t)patched->switches,
 		.first_site = 10,
 		.first_kernel = 3,
+		.clock = patched->clock,
 	};
 	struct gt_diag diag = {0};
 
@@ -476,6 +478,30 @@ TEST("what cannot be a site is found and rejected with the reason")
 			found |= !strcmp(rejection->reason, reasons[i]);
 		if (!found)
 			TAP_FAIL("not found: %s", reasons[i]);
+	}
+}
+
+TEST("programs read each clock of a device that has one, at the ends of kernels and in bodies")
+{
+	static const struct gt_cycle_clock clock = {{1000, 500}, UINT64_MAX / 3};
+	static const char *const reads[] = {
+		"call 5\nmov r6, r0",
+		"call 7\nmov r6, r0",
+		"call 502\nmov r6, r0",
+		"call 525\nmov r6, r0",
+	};
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	for (size_t i = 0; i < gt_countof(reads); i++) {
+		auto_program patched = {.clock = &clock};
+
+		add_probe(&patched.probes, "gpu/load", reads[i]);
+		add_probe(&patched.probes, "gpu/exit/*", reads[i]);
+		patch_program(&patched, &module);
+		CHECK_INT(patched.image.result.rejected, 0);
+		CHECK_INT(patched.image.result.patched, 5);
 	}
 }
 
