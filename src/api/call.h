@@ -39,6 +39,8 @@ struct gt_call {
 	/* Of a launch: the size of groups that was set for its kernel before; NULL: none is known.
 	 */
 	const uint32_t *group;
+	/* Of a function in sizes.def: the bytes that follow from calls before it; 0: unknown. */
+	uint64_t sized_bytes;
 };
 
 /* Decodes an event. layout NULL: the function is in no table. */
@@ -114,6 +116,24 @@ struct gt_call_setting {
 };
 /* False: another function, a failed call, or missing words. */
 bool gt_call_setting(const struct gt_call *call, struct gt_call_setting *ret_setting);
+
+/* Sizes that calls define for later ones. */
+enum gt_sized_kind {
+	GT_SIZED_IMAGE,   /* `result` is an image of `count` pixels of `pixel` bytes */
+	GT_SIZED_REGION,  /* `count` pixels of the image `object`; mapped at `result`, if it is one
+			   */
+	GT_SIZED_MAPPING, /* `count` bytes are mapped at `result` */
+	GT_SIZED_UNMAPPING, /* of what was mapped at `object` */
+};
+struct gt_call_sized {
+	enum gt_sized_kind kind;
+	uint64_t object, result; /* result 0: none, or it failed */
+	uint64_t pixel;          /* 0: unknown */
+	bool has_count;
+	uint64_t count;
+};
+/* False: another function, or missing words. */
+bool gt_call_sized(const struct gt_call *call, struct gt_call_sized *ret_sized);
 
 /* How a kernel is launched. */
 struct gt_call_launch {

@@ -303,6 +303,7 @@ void gt_api_lay_out(const struct gt_api_function *function, enum gt_machine mach
 	layout.names_kernels = gt_api_names_kernels(function);
 	layout.transfer = gt_api_transfer(function);
 	layout.setting = gt_api_setting(function);
+	layout.sized = gt_api_sized(function);
 	layout.blocking = GT_LAYOUT_NONE;
 	for (unsigned i = 0; i < function->argument_count; i++)
 		if (!strncmp(function->arguments[i].name, "blocking", strlen("blocking")))

@@ -49,6 +49,11 @@ struct gt_setting;
 /* NULL: it has none. */
 const struct gt_setting *gt_api_setting(const struct gt_api_function *function);
 
+/* A row of sizes.def; sizes.c knows what is in it. */
+struct gt_sized;
+/* NULL: it has none. */
+const struct gt_sized *gt_api_sized(const struct gt_api_function *function);
+
 /* How calls of a function are recorded: computed once, used for each of its calls. */
 struct gt_api_layout {
 	const struct gt_api_function *function;
@@ -57,6 +62,7 @@ struct gt_api_layout {
 	int8_t kernel, kernel_name;         /* arguments of these roles, or GT_LAYOUT_NONE */
 	const struct gt_transfer *transfer; /* of a row in transfers.def, else NULL */
 	const struct gt_setting *setting;   /* of a row in settings.def, else NULL */
+	const struct gt_sized *sized;       /* of a row in sizes.def, else NULL */
 	int8_t blocking;    /* the argument that makes a copy wait, or GT_LAYOUT_NONE */
 	bool names_kernels; /* its calls give handles to kernels: gt_call_naming */
 };

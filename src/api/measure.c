@@ -226,6 +226,10 @@ bool gt_call_bytes(const struct gt_call *call, uint64_t *ret_bytes)
 {
 	struct size_product product = {.value = 1};
 
+	if (call->sized_bytes) {
+		*ret_bytes = call->sized_bytes;
+		return true;
+	}
 	for (unsigned i = 0; i < call->function->argument_count; i++) {
 		struct gt_api_value value = gt_call_argument_value(call, i);
 		struct gt_api_value pointed = gt_call_pointed_value(call, i);

@@ -223,6 +223,8 @@ static int learn_kernel(struct gt_names *names, const struct gt_event_call *even
 		return 0;
 	if (call.layout->setting)
 		return gt_names_learn_setting(names, &call);
+	if (call.layout->sized)
+		return gt_names_learn_size(names, &call);
 	if (!gt_call_naming(&call, &naming))
 		return learn_registers(names, &call);
 	error = gt_names_renew_settings(names, event->head.process, naming.handle, naming.same_as);

@@ -23,6 +23,8 @@ struct gt_names *gt_names_new(void)
 	names->devices = gt_devices_new();
 	names->kernels = gt_hash_new();
 	names->settings = gt_hash_new();
+	names->pixels = gt_hash_new();
+	names->mapped = gt_hash_new();
 	names->registers = gt_hash_new();
 	names->stacks = gt_hash_new();
 	names->merged = gt_hash_new();
@@ -40,9 +42,10 @@ struct gt_names *gt_names_new(void)
 			names->space, &(struct gt_symbolizer_options){.no_lines = true});
 	if (!names->processes || !names->functions || !names->libraries || !names->commands ||
 	    !names->cgroups || !names->ranks || !names->devices || !names->kernels ||
-	    !names->settings || !names->registers || !names->stacks || !names->merged ||
-	    !names->python || !names->kept || !names->given || !names->arguments ||
-	    !names->symbols || !names->lines || !names->search || !names->homes) {
+	    !names->settings || !names->pixels || !names->mapped || !names->registers ||
+	    !names->stacks || !names->merged || !names->python || !names->kept || !names->given ||
+	    !names->arguments || !names->symbols || !names->lines || !names->search ||
+	    !names->homes) {
 		gt_names_free(names);
 		return NULL;
 	}
@@ -69,6 +72,8 @@ void gt_names_free(struct gt_names *names)
 	gt_devices_free(names->devices);
 	gt_hash_free_with(names->kernels, free);
 	gt_hash_free_with(names->settings, free);
+	gt_hash_free_with(names->pixels, free);
+	gt_hash_free_with(names->mapped, free);
 	gt_hash_free_with(names->registers, free);
 	gt_hash_free_with(names->stacks, free);
 	gt_hash_free_with(names->merged, free);
@@ -128,6 +133,8 @@ void gt_names_decode(const struct gt_names *names, const struct gt_event_call *e
 	settings = ret_call->function ? gt_names_settings(names, ret_call) : NULL;
 	if (settings && settings->has_group)
 		ret_call->group = settings->group;
+	if (ret_call->function && ret_call->layout->sized)
+		ret_call->sized_bytes = gt_names_sized_bytes(names, ret_call);
 }
 
 __u32 gt_names_parent(const struct gt_names *names, __u32 process)

@@ -111,8 +111,10 @@ struct gt_names {
 	struct gt_hash *ranks;                 /* process -> struct known_rank */
 	GT_VEC(void *) retired;                /* earlier names of functions and kernels */
 	struct gt_devices *devices;
-	struct gt_hash *kernels;   /* struct names_key -> struct known_name */
-	struct gt_hash *settings;  /* struct names_key of a kernel -> struct known_settings */
+	struct gt_hash *kernels;  /* struct names_key -> struct known_name */
+	struct gt_hash *settings; /* struct names_key of a kernel -> struct known_settings */
+	struct gt_hash *pixels;   /* struct names_key of an image -> bytes of a pixel */
+	struct gt_hash *mapped; /* struct names_key of an address -> bytes that are mapped there */
 	struct gt_hash *registers; /* mangled name of a kernel -> struct known_registers */
 	struct gt_hash *stacks;    /* struct names_key -> struct known_stack */
 	struct gt_hash *merged;    /* the same, with Python frames; made when they are asked for */
@@ -140,6 +142,10 @@ struct gt_names {
 
 /* Learn what a call sets for the next launches of a kernel. 0 or -ENOMEM. */
 int gt_names_learn_setting(struct gt_names *names, const struct gt_call *call);
+/* Learn the sizes that a call defines for later ones (api/sizes.def). 0 or -ENOMEM. */
+int gt_names_learn_size(struct gt_names *names, const struct gt_call *call);
+/* The bytes of a call of which earlier ones define them; 0: unknown. */
+uint64_t gt_names_sized_bytes(const struct gt_names *names, const struct gt_call *call);
 /* A kernel is new: it has the settings of another, or none. 0 or -ENOMEM. */
 int gt_names_renew_settings(struct gt_names *names, uint32_t process, uint64_t kernel,
 			    uint64_t same_as);

@@ -219,6 +219,24 @@ trace_times() {
 	expect_json 'all(.flags == "0x2")'
 }
 
+@test "unmaps have the bytes that were mapped, and copies of images those of their pixels" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	analyse copies -- "$build/tests/programs/opencl_commands"
+	# H2D: 4096 + 64, an unmap of 256, an image of 16x8 pixels of 16 bytes, an unmap of 8x4 pixels.
+	expect_json '.[0].copies | map({direction, count, bytes, unknown}) == [
+		{direction: "H2D", count: 5, bytes: 6976, unknown: 0}, {direction: "D2H", count: 6, bytes: 4416, unknown: 0},
+		{direction: "D2D", count: 5, bytes: 2624, unknown: 0}]'
+	gputap leaks -- "$build/tests/programs/opencl_commands"
+	expect_status 0
+	# Two buffers and two images.
+	expect_error_line 'opencl_commands +device +0 B +12.0 KiB +4 +4 '
+	gputap record -o sizes.gputap -- "$build/tests/programs/opencl_commands"
+	expect_status 0
+	analyse copies --from sizes.gputap
+	expect_json '.[0].copies | map(.bytes) == [6976, 4416, 2624]'
+}
+
 # Traces the calls of a stand-in.
 use_vendors() {
 	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"
