@@ -354,6 +354,15 @@ static void end_process(struct gt_gpu_times *times, uint64_t ring)
 		free_process(process);
 }
 
+/* The name of a kernel, on CLOCK_MONOTONIC. */
+static bool take_kernel(struct gt_gpu_times *times, const struct gt_event *event)
+{
+	if (event->clock != GT_CLOCK_MONOTONIC || event->time > gt_clock_monotonic() + FUTURE_NS)
+		return false;
+	gt_event_queue_copy(times->events, event);
+	return true;
+}
+
 static void take_event(void *context, uint64_t ring, const struct gt_event *event)
 {
 	struct gt_gpu_times *times = context;
@@ -376,6 +385,8 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 		valid = take_moment(times, process, (const void *)event);
 	else if (event->kind == GT_EVENT_gpu_work)
 		valid = take_work(times, process, (const void *)event);
+	else if (event->kind == GT_EVENT_kernel)
+		valid = take_kernel(times, event);
 	times->malformed += !valid;
 }
 

@@ -237,6 +237,14 @@ trace_times() {
 	expect_json '.[0].copies | map(.bytes) == [6976, 4416, 2624]'
 }
 
+@test "kernels of clCreateKernelsInProgram have names where GPU times are asked for" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	analyse kernels --gpu-times all -- "$build/tests/programs/opencl_commands"
+	expect_json '.[0].kernels | map(select(.kernel == "add" or .kernel == "negate") | {(.kernel): .launches}) | add ==
+		{add: 2, negate: 1}'
+}
+
 # Traces the calls of a stand-in.
 use_vendors() {
 	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"

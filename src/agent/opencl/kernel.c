@@ -5,6 +5,7 @@
 
 #include "agent/opencl/layer.h"
 #include "agent/opencl/pairs.h"
+#include "agent/opencl/times.h"
 
 /* What is beside a patched kernel. */
 struct gt_cl_origin {
@@ -91,6 +92,13 @@ cl_kernel CL_API_CALL gt_cl_create_kernel(cl_program program, const char *name, 
 	return kernel ? replace_kernel(program, name, kernel) : NULL;
 }
 
+/* The call does not have the names of its kernels. */
+static cl_kernel name_kernel(cl_kernel kernel, const char *name)
+{
+	gt_cl_times_name(kernel, name);
+	return kernel;
+}
+
 cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_kernel *created,
 					cl_uint *ret_count)
 {
@@ -104,7 +112,7 @@ cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_ke
 
 		if (!gt_cl_target->clGetKernelInfo(created[i], CL_KERNEL_FUNCTION_NAME,
 						   sizeof(name), name, NULL))
-			created[i] = replace_kernel(program, name, created[i]);
+			created[i] = name_kernel(replace_kernel(program, name, created[i]), name);
 	}
 	return error;
 }

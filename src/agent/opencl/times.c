@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -373,6 +374,33 @@ void gt_cl_times_open(struct _cl_icd_dispatch *ret_dispatch)
 #include "agent/opencl/work.def"
 #undef WORK
 #undef MAPPING
+}
+
+void gt_cl_times_name(cl_kernel kernel, const char *name)
+{
+	const struct gt_agent_ring *ring = times.period ? gt_cl_services->wait_for_ring() : NULL;
+	size_t length = strlen(name), size;
+	struct gt_event_kernel *record;
+	__u64 position;
+
+	if (!ring)
+		return;
+	size = (sizeof(*record) + length + 1 + 7) / 8 * 8;
+	record = (void *)gt_agent_ring_reserve(ring, size, &position);
+	if (!record)
+		return;
+	memset(record, 0, size);
+	record->head = (struct gt_event){
+		.time = gt_clock_monotonic(),
+		.thread = (uint32_t)syscall(SYS_gettid),
+		.kind = GT_EVENT_kernel,
+		.size = (uint16_t)size,
+		.clock = GT_CLOCK_MONOTONIC,
+		.device = GT_DEVICE_UNKNOWN,
+	};
+	record->handle = (uint64_t)(uintptr_t)kernel;
+	memcpy(record->name, name, length);
+	gt_agent_ring_commit(ring, position);
 }
 
 void gt_cl_times_forked(void)

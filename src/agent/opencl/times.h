@@ -17,5 +17,7 @@
  * table, those that exist below the layer.
  */
 void gt_cl_times_open(struct _cl_icd_dispatch *ret_dispatch);
+/* Record the name of a kernel, of which no call has it; where times were asked for. */
+void gt_cl_times_name(cl_kernel kernel, const char *name);
 /* In the child after fork. */
 void gt_cl_times_forked(void);
