@@ -245,6 +245,23 @@ trace_times() {
 		{add: 2, negate: 1}'
 }
 
+@test "a recorded program that uses CUDA and OpenCL has the work of both in one report" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	gputap record -o both.gputap -- "$build/tests/programs/opencl" cuda
+	expect_status 0
+	gputap trace --from both.gputap --json -o both.json
+	expect_status 0
+	output=$(jq 'select(.name | IN("cudaMalloc", "cudaFree", "clCreateBuffer", "clReleaseMemObject")?)' both.json)
+	expect_json 'map(.name) == ["cudaMalloc", "clCreateBuffer", "clReleaseMemObject", "cudaFree"] and
+		(map(.pid) | unique | length == 1)'
+	analyse leaks --from both.gputap
+	expect_json '.[0].leaks == []'
+	gputap report both.gputap
+	expect_status 0
+	expect_output_line '^[0-9]+ opencl: .* 1 host thread with calls$'
+}
+
 # Traces the calls of a stand-in.
 use_vendors() {
 	need_file "$vendors/vendors" "stand-in for HIP and Level Zero"
