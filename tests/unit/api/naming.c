@@ -451,4 +451,113 @@ TEST("a launch of Level Zero has the group size that was set for its kernel")
 	CHECK(!gt_api_is_implicit(row("clSetKernelArg")));
 }
 
+/* cl_image_format and cl_image_desc. */
+struct image_format {
+	uint32_t order, type;
+};
+struct image_shape {
+	uint64_t type, width, height, depth, layers, rest[4];
+};
+
+#define CL_RGBA 0x10b5
+#define CL_FLOAT 0x10de
+#define CL_IMAGE2D 0x10f1
+
+static struct built creation_of(const struct image_format *format, const struct image_shape *shape)
+{
+	struct built built = begin("clCreateImage");
+
+	pass(&built, "image_format", 0x7fff0000);
+	point(&built, "image_format", format, sizeof(*format));
+	pass(&built, "image_desc", 0x7fff1000);
+	point(&built, "image_desc", shape, sizeof(*shape));
+	return built;
+}
+
+/* The bytes of a call, 0: unknown. */
+static uint64_t bytes_with_names(struct gt_names *names, struct built *built)
+{
+	uint64_t bytes = 0;
+
+	finish(built);
+	return gt_call_allocated_bytes(with_names(names, built), &bytes) ||
+			       gt_call_bytes(with_names(names, built), &bytes)
+		       ? bytes
+		       : 0;
+}
+
+static uint64_t bytes_of_region(struct gt_names *names, uint64_t image, const uint64_t region[3])
+{
+	struct built built = begin("clEnqueueReadImage");
+
+	pass(&built, "image", image);
+	pass(&built, "region", 0x7fff2000);
+	point(&built, "region", region, 24);
+	succeed(names, &built, 0);
+	return bytes_with_names(names, &built);
+}
+
+TEST("the bytes of an image are those of its pixels, by the sizes that images of its type have")
+{
+	static const struct {
+		struct image_format format;
+		struct image_shape shape;
+		uint64_t bytes;
+	} cases[] = {
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D, 16, 8, 0, 0, {0}}, 2048},
+		/* What the type does not have may be anything. */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D, 16, 8, 99, 99, {0}}, 2048},
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D + 1, 16, 8, 2, 99, {0}}, 4096},  /* 3D */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D + 2, 16, 8, 99, 3, {0}}, 6144},  /* array */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D + 3, 16, 99, 99, 99, {0}}, 256}, /* 1D */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D + 4, 16, 99, 99, 2, {0}}, 512},
+		{{0x10b4, 0x10d4}, {CL_IMAGE2D, 16, 8, 0, 0, {0}}, 256}, /* RGB, 565 */
+		{{0x10b0, 0x10d3}, {CL_IMAGE2D, 16, 8, 0, 0, {0}}, 256}, /* R, 16 bits */
+		/* Memory of a buffer; unknown types and formats. */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D + 5, 16, 0, 0, 0, {0}}, 0},
+		{{CL_RGBA, CL_FLOAT}, {0, 16, 8, 0, 0, {0}}, 0},
+		{{1, CL_FLOAT}, {CL_IMAGE2D, 16, 8, 0, 0, {0}}, 0},
+		{{CL_RGBA, 1}, {CL_IMAGE2D, 16, 8, 0, 0, {0}}, 0},
+		/* Beyond 64 bits. */
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D, UINT64_MAX, 8, 0, 0, {0}}, 0},
+		{{CL_RGBA, CL_FLOAT}, {CL_IMAGE2D, UINT64_C(1) << 60, 1, 0, 0, {0}}, 0},
+	};
+	gt_auto(names) struct gt_names *names = gt_names_new();
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		struct built built = creation_of(&cases[i].format, &cases[i].shape);
+
+		succeed(names, &built, 0x1000);
+		CHECK_INT(bytes_with_names(names, &built), cases[i].bytes);
+	}
+}
+
+TEST("the bytes of copies of images and of unmaps follow from the calls before them")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	const struct image_format format = {CL_RGBA, CL_FLOAT};
+	const struct image_shape shape = {CL_IMAGE2D, 16, 8, 0, 0, {0}};
+	struct built created = creation_of(&format, &shape), mapped = begin("clEnqueueMapBuffer"),
+		     unmapped = begin("clEnqueueUnmapMemObject");
+
+	CHECK_INT(bytes_of_region(names, 0x1000, (uint64_t[]){2, 2, 1}), 0);
+	succeed(names, &created, 0x1000);
+	CHECK_INT(bytes_of_region(names, 0x1000, (uint64_t[]){2, 2, 1}), 64);
+	CHECK_INT(bytes_of_region(names, 0x2000, (uint64_t[]){2, 2, 1}), 0);
+	CHECK_INT(bytes_of_region(names, 0x1000, (uint64_t[]){UINT64_MAX, 2, 1}), 0);
+	CHECK_INT(bytes_of_region(names, 0x1000, (uint64_t[]){UINT64_C(1) << 60, 1, 1}), 0);
+	pass(&unmapped, "mapped_ptr", 0x3000);
+	succeed(names, &unmapped, 0);
+	CHECK_INT(bytes_with_names(names, &unmapped), 0);
+	pass(&mapped, "size", 512);
+	succeed(names, &mapped, 0x3000);
+	CHECK_INT(bytes_with_names(names, &unmapped), 512);
+	/* The same address again, with another size. */
+	pass(&mapped, "size", 100);
+	succeed(names, &mapped, 0x3000);
+	CHECK_INT(bytes_with_names(names, &unmapped), 100);
+	pass(&unmapped, "mapped_ptr", 0x4000);
+	CHECK_INT(bytes_with_names(names, &unmapped), 0);
+}
+
 TEST_MAIN
