@@ -103,11 +103,11 @@ static bool multiply_by(uint64_t *product, uint64_t factor)
 static const char *const *dimensions_of(uint64_t type)
 {
 	static const char *const shapes[][4] = {
-		{"image_width", "image_height"},		     /* CL_MEM_OBJECT_IMAGE2D */
-		{"image_width", "image_height", "image_depth"},	     /* …IMAGE3D */
+		{"image_width", "image_height"},                     /* CL_MEM_OBJECT_IMAGE2D */
+		{"image_width", "image_height", "image_depth"},      /* …IMAGE3D */
 		{"image_width", "image_height", "image_array_size"}, /* …IMAGE2D_ARRAY */
-		{"image_width"},				     /* …IMAGE1D */
-		{"image_width", "image_array_size"},		     /* …IMAGE1D_ARRAY */
+		{"image_width"},                                     /* …IMAGE1D */
+		{"image_width", "image_array_size"},                 /* …IMAGE1D_ARRAY */
 	};
 
 	return type - FIRST_IMAGE < gt_countof(shapes) ? shapes[type - FIRST_IMAGE] : NULL;

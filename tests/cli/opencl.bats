@@ -281,6 +281,17 @@ use_vendors() {
 	expect_json '.[0].errors | length == 1 and .[0].function == "hipMalloc" and .[0].error == "hipErrorOutOfMemory"'
 }
 
+@test "HIP: copies and kernels of graphs are counted at their launches, captured ones not before" {
+	use_vendors
+	analyse copies -- "$vendors/vendors" hip-graphs
+	expect_json '.[0].copies | map([.direction, .count, .by_graphs.count, .by_graphs.bytes]) ==
+		[["H2D", 0, 2, 512], ["D2H", 0, 3, 384]]'
+	expect_json '.[0].unknown_graphs == 0'
+	analyse kernels -- "$vendors/vendors" hip-graphs
+	expect_json '.[0].kernels | map(select(.kernel == "add(float*)") | [.launches, .captured, .by_graphs]) == [[0, 2, 5]]'
+	expect_json '.[0].kernels | map(select(.graph).launches) | sort == [2, 3]'
+}
+
 @test "Level Zero: kernels, copies, leaks and errors of a program whose calls succeed" {
 	use_vendors
 	analyse kernels -- "$vendors/vendors" ze

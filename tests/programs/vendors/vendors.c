@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls HIP or Level Zero ("hip", "ze"): one allocation is freed and one is not, a call fails. */
+/*
+ * Calls HIP or Level Zero ("hip", "ze"): one allocation is freed and one is not, a call fails. With
+ * "hip-graphs": a copy of 256 bytes and a kernel become a graph by stream capture, which is
+ * launched twice; a copy of 128 bytes and a kernel as nodes become another one, which is launched 3
+ * times.
+ */
 #include "vendors.h"
 
 #include <string.h>
@@ -16,6 +21,39 @@ static int call_hip(void)
 	hipMemcpy(memory, host, sizeof(host), 1);
 	hipLaunchKernel(&function, (struct dim3){4, 2, 1}, (struct dim3){64, 1, 1}, NULL, 0, NULL);
 	hipMemcpy(host, memory, sizeof(host), 2);
+	return 0;
+}
+
+static void launch_graph(void *graph, void *stream, int times)
+{
+	void *executable = NULL;
+
+	hipGraphInstantiate(&executable, graph, NULL, NULL, 0);
+	for (int i = 0; i < times; i++)
+		hipGraphLaunch(executable, stream);
+}
+
+static int launch_hip_graphs(void)
+{
+	static const char function;
+	const struct hip_kernel_node kernel = {
+		.block = {32, 1, 1}, .function = &function, .grid = {2, 1, 1}};
+	void *memory = NULL, *stream = NULL, *graph = NULL, *node = NULL;
+	char host[256];
+
+	__hipRegisterFunction(NULL, &function, NULL, "_Z3addPf", 0, NULL, NULL, NULL, NULL, NULL);
+	hipMalloc(&memory, 1024);
+	hipStreamCreate(&stream);
+	hipStreamBeginCapture(stream, 0);
+	hipMemcpyAsync(memory, host, sizeof(host), 1, stream);
+	hipLaunchKernel(&function, (struct dim3){4, 2, 1}, (struct dim3){64, 1, 1}, NULL, 0,
+			stream);
+	hipStreamEndCapture(stream, &graph);
+	launch_graph(graph, stream, 2);
+	hipGraphCreate(&graph, 0);
+	hipGraphAddMemcpyNode1D(&node, graph, NULL, 0, host, memory, 128, 2);
+	hipGraphAddKernelNode(&node, graph, &node, 1, &kernel);
+	launch_graph(graph, stream, 3);
 	return 0;
 }
 
@@ -42,5 +80,7 @@ int main(int count, char **arguments)
 {
 	if (count < 2)
 		return 2;
+	if (!strcmp(arguments[1], "hip-graphs"))
+		return launch_hip_graphs();
 	return !strcmp(arguments[1], "hip") ? call_hip() : call_level_zero();
 }

@@ -9,6 +9,16 @@ struct dim3 {
 	unsigned x, y, z;
 };
 
+/* hipKernelNodeParams */
+struct hip_kernel_node {
+	struct dim3 block;
+	void **extra;
+	const void *function;
+	struct dim3 grid;
+	void **values;
+	unsigned shared;
+};
+
 struct ze_kernel_desc {
 	int type;
 	const void *next;
@@ -26,6 +36,17 @@ void __hipRegisterFunction(void **modules, const void *function, char *device, c
 			   int *size);
 int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
 		    size_t shared, void *stream);
+int hipMemcpyAsync(void *target, const void *source, size_t size, int kind, void *stream);
+int hipStreamCreate(void **stream);
+int hipStreamBeginCapture(void *stream, int mode);
+int hipStreamEndCapture(void *stream, void **graph);
+int hipGraphCreate(void **graph, unsigned flags);
+int hipGraphAddMemcpyNode1D(void **node, void *graph, void *const *after, size_t count,
+			    void *target, const void *source, size_t size, int kind);
+int hipGraphAddKernelNode(void **node, void *graph, void *const *after, size_t count,
+			  const struct hip_kernel_node *kernel);
+int hipGraphInstantiate(void **executable, void *graph, void **node, char *log, size_t size);
+int hipGraphLaunch(void *executable, void *stream);
 
 int zeInit(unsigned flags);
 int zeMemAllocDevice(void *context, const void *description, size_t size, size_t alignment,
