@@ -60,6 +60,8 @@ static int add_explored(struct gt_verifier *verifier, bool compare)
 	if (!explored->state)
 		return gt_verifier_no_memory(verifier);
 	verifier->explored_bytes += gt_state_bytes(explored->state);
+	explored->work = (uint32_t)gt_state_work(explored->state);
+	explored->key.regno = GT_NO_KEY;
 	explored->next = verifier->explored[verifier->at];
 	verifier->explored[verifier->at] = explored;
 	return 0;
@@ -80,17 +82,16 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 		struct gt_explored *explored = *link;
 		bool evict = ++count > limit;
 
-		verifier->work += gt_state_work(explored->state);
-
+		verifier->work += explored->work;
 		if (explored->branches) {
 			if (verifier->aux[verifier->at].loop_point &&
 			    gt_loop_is_closed(verifier, explored)) {
 				end_path(verifier, 0);
 				return 1;
 			}
-			if (!verifier->widens &&
+			if (!verifier->widens && !gt_key_excludes(verifier, explored, true) &&
 			    explored->state->unrolled == verifier->state->unrolled &&
-			    gt_state_subsumes(verifier, explored->state, verifier->state, true))
+			    gt_explored_subsumes(verifier, explored, true))
 				return gt_reject(verifier, "infinite loop detected at insn %u",
 						 verifier->at);
 			if (verifier->jumps - verifier->jumps_at_state < 20 &&
@@ -101,7 +102,7 @@ static int find_subsuming(struct gt_verifier *verifier, bool *ret_add)
 				explored->misses++;
 				evict |= explored->misses > (explored->hits + 1) * patience;
 			}
-		} else if (gt_state_subsumes(verifier, explored->state, verifier->state, false)) {
+		} else if (gt_explored_subsumes(verifier, explored, false)) {
 			explored->hits++;
 			end_path(verifier, explored->longest);
 			return 1;

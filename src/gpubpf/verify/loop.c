@@ -11,7 +11,7 @@
 
 #include "gpubpf/verify/private.h"
 
-bool gt_loop_is_closed(const struct gt_verifier *verifier, const struct gt_explored *explored)
+bool gt_loop_is_closed(const struct gt_verifier *verifier, struct gt_explored *explored)
 {
 	const struct gt_state *old = explored->state, *state = verifier->state;
 	const struct gt_verify_frame *one = &old->frames[old->depth];
@@ -23,7 +23,7 @@ bool gt_loop_is_closed(const struct gt_verifier *verifier, const struct gt_explo
 		    ? one->loop != other->loop || one->iterations >= other->iterations
 		    : one->may_gotos >= other->may_gotos)
 		return false;
-	return gt_state_subsumes(verifier, old, state, false);
+	return gt_explored_subsumes(verifier, explored, false);
 }
 
 void gt_loop_begin(struct gt_verifier *verifier)

@@ -92,17 +92,32 @@ struct gt_state {
 	struct gt_verify_frame frames[];
 };
 
+/*
+ * A scalar register of an explored state, that of the last comparison which failed: states of a
+ * loop differ in the same register again and again, and a comparison of it alone touches no memory
+ * of the state.
+ */
+#define GT_NO_KEY 0xff
+struct gt_state_key {
+	uint64_t umin, umax;
+	uint8_t regno; /* GT_NO_KEY: there is none */
+};
+
 /* An explored state at a prune point: a node of the tree of paths through the program. */
 struct gt_explored {
-	struct gt_explored *parent;
-	struct gt_explored *next;     /* at the same instruction */
-	struct gt_explored *next_all; /* of all */
-	struct gt_state *state;       /* NULL: no longer compared with */
-	uint32_t insn;
-	uint32_t branches; /* paths from here that are not explored to their end */
-	uint64_t steps;    /* from the parent to here */
-	uint64_t longest;  /* from here to the program's end, on the explored paths */
+	/* What comparisons of states use comes first: one cache line. */
+	struct gt_explored *next; /* at the same instruction */
+	struct gt_state *state;   /* NULL: no longer compared with */
+	uint32_t branches;        /* paths from here that are not explored to their end */
+	uint32_t work;            /* of a comparison: gt_state_work */
 	uint32_t hits, misses;
+	struct gt_state_key key;
+
+	struct gt_explored *parent;
+	struct gt_explored *next_all; /* of all */
+	uint32_t insn;
+	uint64_t steps;   /* from the parent to here */
+	uint64_t longest; /* from here to the program's end, on the explored paths */
 };
 
 /* A branch that is still to be explored. */
@@ -263,6 +278,26 @@ void gt_state_clear_singular_ids(struct gt_state *state);
  */
 bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state *old,
 		       const struct gt_state *state, bool exact);
+/* Whether an explored state subsumes the current one: the same, by its key if this is enough. */
+bool gt_explored_subsumes(const struct gt_verifier *verifier, struct gt_explored *explored,
+			  bool exact);
+/* Whether its key shows that it does not. */
+static inline bool gt_key_excludes(const struct gt_verifier *verifier,
+				   const struct gt_explored *explored, bool exact)
+{
+	const struct gt_state *state = verifier->state;
+	const struct gt_state_key *key = &explored->key;
+	const struct gt_value *value;
+
+	if (key->regno == GT_NO_KEY)
+		return false;
+	value = &state->frames[state->depth].registers[key->regno];
+	if (value->type != GT_REG_SCALAR)
+		return true;
+	if (exact)
+		return value->scalar.all.umin != key->umin || value->scalar.all.umax != key->umax;
+	return value->scalar.all.umin < key->umin || value->scalar.all.umax > key->umax;
+}
 
 /* Whether a slot, or a value, has the values of another one and needs no ids for that. */
 bool gt_slot_subsumes(const struct gt_slot *old, const struct gt_slot *slot);
@@ -359,7 +394,7 @@ void gt_loop_begin(struct gt_verifier *verifier);
  * Whether a state on the current path subsumes the current one and iterations of may_goto or
  * bpf_loop, whose number is limited, lie between them.
  */
-bool gt_loop_is_closed(const struct gt_verifier *verifier, const struct gt_explored *explored);
+bool gt_loop_is_closed(const struct gt_verifier *verifier, struct gt_explored *explored);
 
 /* facts.c; begin discards the facts of an earlier pass. */
 int gt_facts_begin(struct gt_verifier *verifier);

@@ -213,3 +213,34 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 	}
 	return true;
 }
+
+/* Choose a register that shows the difference of the current state from an explored one, if any. */
+static void choose_key(const struct gt_verifier *verifier, struct gt_explored *explored, bool exact)
+{
+	const struct gt_state *old = explored->state;
+	const struct gt_insn_aux *aux = &verifier->aux[verifier->at];
+
+	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
+		const struct gt_value *one = &old->frames[old->depth].registers[i];
+		const struct gt_interval *range = &one->scalar.all;
+		struct gt_state_key before = explored->key;
+
+		if (one->type != GT_REG_SCALAR || !(aux->live & aux->precise & 1u << i))
+			continue;
+		explored->key = (struct gt_state_key){range->umin, range->umax, (uint8_t)i};
+		if (gt_key_excludes(verifier, explored, exact))
+			return;
+		explored->key = before;
+	}
+}
+
+bool gt_explored_subsumes(const struct gt_verifier *verifier, struct gt_explored *explored,
+			  bool exact)
+{
+	if (gt_key_excludes(verifier, explored, exact))
+		return false;
+	if (gt_state_subsumes(verifier, explored->state, verifier->state, exact))
+		return true;
+	choose_key(verifier, explored, exact);
+	return false;
+}
