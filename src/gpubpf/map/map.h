@@ -107,7 +107,8 @@ struct gt_bpf_hash_counters {
  * Flow control by credit: a writer of n bytes subtracts them from `credit`, and adds them again if
  * there were fewer. A reader that shares the memory adds the bytes that it has read to `credit`.
  * One that cannot, since the ring is in the memory of a GPU, counts them in `returned`: a writer
- * without credit raises `taken` to it (atomic maximum), and adds the difference to `credit`.
+ * without credit exchanges `taken` for it, and adds the difference, which is negative after a later
+ * value, to `credit`.
  */
 struct gt_ring_header {
 	int64_t credit;    /* bytes free */

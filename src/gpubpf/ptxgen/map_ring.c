@@ -31,10 +31,40 @@ static uint32_t total_of(uint32_t size)
 	return (uint32_t)((size + sizeof(struct gt_ring_record) + 7) & ~(uint64_t)7);
 }
 
-/* What is reserved: bytes, also negated, and records; each a .b64 or a constant. */
+/* What is reserved: a record of `bytes`, a .b64, or one of `total` bytes for each of some lanes. */
 struct ring_amount {
-	struct gt_ptxgen_value bytes, less, records;
+	struct gt_ptxgen_value less; /* the bytes, negated */
+	struct gt_ptxgen_value bytes;
+	const struct gt_ptxgen_value *mask; /* of the lanes; NULL: a record alone */
+	uint32_t total;
 };
+
+/*
+ * The bytes, a .b64, and the records, too, unless `ret_records` is NULL. They are computed from the
+ * mask where they are needed, otherwise than for `less`: ptxas does not see that they are the same,
+ * and keeps no register with them while credit is taken.
+ */
+static struct gt_ptxgen_value emit_bytes(struct gt_ptxgen *gen, const struct ring_amount *amount,
+					 struct gt_ptxgen_value *ret_records)
+{
+	struct gt_ptxgen_value bytes, count;
+
+	if (!amount->mask) {
+		if (ret_records)
+			*ret_records = gt_ptxgen_signed(1);
+		return amount->bytes;
+	}
+	bytes = gt_ptxgen_b64(gen);
+	count = gt_ptxgen_b32(gen);
+	gt_ptxgen_emit(gen, "brev.b32", count, *amount->mask);
+	gt_ptxgen_emit(gen, "popc.b32", count, count);
+	gt_ptxgen_emit(gen, "mul.wide.u32", bytes, count, amount->total);
+	if (ret_records) {
+		*ret_records = gt_ptxgen_b64(gen);
+		gt_ptxgen_emit(gen, "cvt.u64.u32", *ret_records, count);
+	}
+	return bytes;
+}
 
 /* Where there is not enough credit: what a register is set to, and the label where to continue. */
 struct ring_failure {
@@ -44,27 +74,36 @@ struct ring_failure {
 	struct gt_ptxgen_value over;
 };
 
-/*
- * Give the credit back that was too little, with what the reader has returned meanwhile: `again` is
- * where to take it once more then.
- */
-static void emit_return_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
-			       const struct ring_amount *amount, struct gt_ptxgen_value again)
+/* Add bytes, which may be negative, to the credit: whether there is none missing then. */
+static void emit_add_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			    struct gt_ptxgen_value bytes, struct gt_ptxgen_value enough)
 {
-	struct gt_ptxgen_value returned = gt_ptxgen_b64(gen), taken = gt_ptxgen_b64(gen);
-	struct gt_ptxgen_value more = gt_ptxgen_predicate(gen);
+	struct gt_ptxgen_value credit = gt_ptxgen_b64(gen);
 
-	gt_ptxgen_load_ordered(gen, gt_ptxgen_acquire(place), 64, returned,
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "add.u64", credit,
+			       gt_ptxgen_at(address, CREDIT), bytes);
+	gt_ptxgen_emit(gen, "add.s64", credit, credit, bytes);
+	gt_ptxgen_emit(gen, "setp.ge.s64", enough, credit, 0);
+}
+
+/*
+ * Where there is not enough credit: add what the reader has returned meanwhile. `enough` says
+ * whether the amount, which is subtracted already, is there now; if not, the caller returns it.
+ *
+ * `taken` is exchanged, so each returned byte is added once, in whatever order writers come: a
+ * writer that was late adds a negative number, which the next one makes up for.
+ */
+static void emit_add_returned(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
+			      struct gt_ptxgen_value enough)
+{
+	struct gt_ptxgen_value more = gt_ptxgen_b64(gen), old = gt_ptxgen_b64(gen);
+
+	gt_ptxgen_load_ordered(gen, gt_ptxgen_acquire(place), 64, more,
 			       gt_ptxgen_at(address, RETURNED));
-	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "max.u64", taken,
-			       gt_ptxgen_at(address, TAKEN), returned);
-	gt_ptxgen_emit(gen, "sub.s64", returned, returned, taken);
-	gt_ptxgen_emit(gen, "max.s64", returned, returned, 0);
-	gt_ptxgen_emit(gen, "setp.ne.s64", more, returned, 0);
-	gt_ptxgen_emit(gen, "add.s64", returned, returned, amount->bytes);
-	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, CREDIT),
-			 returned);
-	gt_ptxgen_branch_if(gen, more, again);
+	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "exch.b64", old,
+			       gt_ptxgen_at(address, TAKEN), more);
+	gt_ptxgen_emit(gen, "sub.s64", more, more, old);
+	emit_add_credit(gen, address, more, enough);
 }
 
 /*
@@ -74,22 +113,21 @@ static void emit_return_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value add
 static void emit_take_credit(struct gt_ptxgen *gen, struct gt_ptxgen_value address,
 			     const struct ring_amount *amount, const struct ring_failure *failure)
 {
-	struct gt_ptxgen_value old = gt_ptxgen_b64(gen), enough = gt_ptxgen_predicate(gen);
-	struct gt_ptxgen_value taken = gt_ptxgen_label(gen), again = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value enough = gt_ptxgen_predicate(gen), taken = gt_ptxgen_label(gen);
+	struct gt_ptxgen_value bytes, records;
 
-	gt_ptxgen_emit_label(gen, again);
-	gt_ptxgen_atom_ordered(gen, gt_ptxgen_acquire(place), "add.u64", old,
-			       gt_ptxgen_at(address, CREDIT), amount->less);
-	gt_ptxgen_emit(gen, "setp.ge.s64", enough, old, amount->bytes);
+	emit_add_credit(gen, address, amount->less, enough);
 	gt_ptxgen_branch_if(gen, enough, taken);
 	/* Other targets have rings in host memory alone. */
-	if (gen->without_lanes)
-		gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64",
-				 gt_ptxgen_at(address, CREDIT), amount->bytes);
-	else
-		emit_return_credit(gen, address, amount, again);
+	if (!gen->without_lanes) {
+		emit_add_returned(gen, address, enough);
+		gt_ptxgen_branch_if(gen, enough, taken);
+	}
+	bytes = emit_bytes(gen, amount, &records);
+	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, CREDIT),
+			 bytes);
 	gt_ptxgen_reduce(gen, place, gt_ptxgen_always, "add.u64", gt_ptxgen_at(address, LOST),
-			 amount->records);
+			 records);
 	/* Here, not before: a register less while the credit is taken. */
 	gt_ptxgen_emit(gen, failure->move, failure->target, failure->number);
 	gt_ptxgen_branch(gen, failure->over);
@@ -100,7 +138,7 @@ static void emit_take_position(struct gt_ptxgen *gen, struct gt_ptxgen_value add
 			       const struct ring_amount *amount, struct gt_ptxgen_value position)
 {
 	gt_ptxgen_atom_ordered(gen, gt_ptxgen_relaxed(place), "add.u64", position,
-			       gt_ptxgen_at(address, HEAD), amount->bytes);
+			       gt_ptxgen_at(address, HEAD), emit_bytes(gen, amount, NULL));
 }
 
 static bool is_power_of_two(uint32_t number)
@@ -123,7 +161,7 @@ static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
 /* ---- lanes together -------------------------------------------------------------------- */
 
 /*
- * The lowest active lane reserves for `count` lanes; `first` becomes the offset of the first
+ * The lowest active lane reserves for those of `mask`; `first` becomes the offset of the first
  * record less `total`, before it is reduced to the ring's size, or NO_POSITION if there is not
  * enough credit.
  *
@@ -132,18 +170,17 @@ static struct gt_ptxgen_value emit_record_at(struct gt_ptxgen *gen,
  * each address in uniform registers. The factor makes it one multiplication and addition.
  */
 static void emit_reserve_as_leader(struct gt_ptxgen *gen, const struct gt_ptxgen_ring *ring,
-				   struct gt_ptxgen_value count, struct gt_ptxgen_value below,
+				   struct gt_ptxgen_value mask, struct gt_ptxgen_value below,
 				   uint32_t total, struct gt_ptxgen_value first,
 				   struct gt_ptxgen_value over)
 {
 	struct gt_ptxgen_value address = gt_ptxgen_b64(gen), position = gt_ptxgen_b64(gen);
-	const struct ring_amount amount = {gt_ptxgen_b64(gen), gt_ptxgen_b64(gen),
-					   gt_ptxgen_b64(gen)};
+	const struct ring_amount amount = {gt_ptxgen_b64(gen), .mask = &mask, .total = total};
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen);
 
 	gt_ptxgen_emit(gen, "mad.wide.u32", address, below, 8, ring->address);
+	gt_ptxgen_emit(gen, "popc.b32", count, mask);
 	gt_ptxgen_emit(gen, "mul.wide.s32", amount.less, count, -(int64_t)total);
-	gt_ptxgen_emit(gen, "mul.wide.u32", amount.bytes, count, total);
-	gt_ptxgen_emit(gen, "cvt.u64.u32", amount.records, count);
 	emit_take_credit(gen, address, &amount,
 			 &(struct ring_failure){"mov.u32", first, NO_POSITION, over});
 	emit_take_position(gen, address, &amount, position);
@@ -176,7 +213,7 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 				  struct gt_ptxgen_value *ret_failed)
 {
 	struct gt_ptxgen_value mask = gt_ptxgen_active_mask(gen), below = gt_ptxgen_b32(gen);
-	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), rank = gt_ptxgen_b32(gen);
+	struct gt_ptxgen_value rank = gt_ptxgen_b32(gen);
 	struct gt_ptxgen_value follows = gt_ptxgen_predicate(gen), first = gt_ptxgen_b32(gen);
 	struct gt_ptxgen_value lowest = gt_ptxgen_b32(gen), together = gt_ptxgen_label(gen);
 
@@ -185,8 +222,7 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_emit(gen, "setp.ne.u32", follows, below, 0);
 	/* In these lanes `first` is not set: they read that of the lowest one. */
 	gt_ptxgen_branch_if(gen, follows, together);
-	gt_ptxgen_emit(gen, "popc.b32", count, mask);
-	emit_reserve_as_leader(gen, ring, count, below, total, first, together);
+	emit_reserve_as_leader(gen, ring, mask, below, total, first, together);
 	gt_ptxgen_emit_label(gen, together);
 	gt_ptxgen_emit(gen, "brev.b32", lowest, mask);
 	gt_ptxgen_emit(gen, "bfind.shiftamt.u32", lowest, lowest);
@@ -226,7 +262,7 @@ static void emit_reserve_alone(struct gt_ptxgen *gen, const struct gt_ptxgen_rin
 			       struct gt_ptxgen_value *ret_failed)
 {
 	struct gt_ptxgen_value position = gt_ptxgen_b64(gen), over = gt_ptxgen_label(gen);
-	const struct ring_amount amount = {total, gt_ptxgen_b64(gen), gt_ptxgen_signed(1)};
+	const struct ring_amount amount = {gt_ptxgen_b64(gen), .bytes = total};
 
 	gt_ptxgen_emit(gen, "neg.s64", amount.less, total);
 	emit_take_credit(gen, ring->address, &amount,
