@@ -5,10 +5,11 @@
  * examples and of tests/data/ptx/kernels.cu. For programs at memory accesses, instructions per
  * site. One GPU of each instruction set. Needs clang, nvcc and ptxas.
  *
- *	build/bench/patch-code [--quick] [--kernels]
+ *	build/bench/patch-code [--quick] [--kernels] [--set=NAME]
  *
- * --quick: the tests' kernels on one GPU. --kernels: a row for each set and kernel, too, with what
- * the kernel has before and after: kernel SET GPU NAME sites N registers N N instructions N N.
+ * --quick: the tests' kernels on one GPU. --set: this set alone. --kernels: a row for each set and
+ *kernel, too, with what the kernel has before and after: kernel SET GPU NAME sites N registers N N
+ *instructions N N.
  *
  * The sets "call…" are what ptxas makes of less than a program: of a function that each access
  * calls and that is empty, stores one word, or compares the lanes' addresses and stores the result.
@@ -155,6 +156,7 @@ struct bench {
 	additions added[gt_countof(sets)];
 	unsigned kernels, skipped; /* of the current GPU; sources that are not for it */
 	bool prints_kernels;
+	const char *only; /* the set; NULL: all */
 	struct gt_diag diag;
 };
 
@@ -240,8 +242,11 @@ static void replace_stores(const char *text, const char *code, struct gt_strbuf 
 }
 
 /* The instructions of the sets "call…" are not in older modules. */
-static bool measures(const struct patch_set *set, const struct gt_ptx_module *module)
+static bool measures(const struct bench *bench, const struct patch_set *set,
+		     const struct gt_ptx_module *module)
 {
+	if (bench->only && strcmp(set->name, bench->only))
+		return false;
 	return !set->called || (module->sm >= 70 && module->version_major >= 7);
 }
 
@@ -277,7 +282,7 @@ static int measure_set(struct bench *bench, const struct gt_ptx_module *module,
 					   .whole = true};
 	int error;
 
-	if (!measures(measured, module))
+	if (!measures(bench, measured, module))
 		return 0;
 	error = verify_set(bench->object, measured->called ? "floor" : measured->name, &set,
 			   &bench->diag);
@@ -440,19 +445,21 @@ static int measure_gpu(struct bench *bench, unsigned sm, bool quick)
 	return error;
 }
 
-static bool has_option(int argc, char *argv[], const char *option)
+/* What follows `option` in the argument that begins with it; NULL: there is none. */
+static const char *find_option(int argc, char *argv[], const char *option)
 {
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], option))
-			return true;
-	return false;
+		if (!strncmp(argv[i], option, strlen(option)))
+			return argv[i] + strlen(option);
+	return NULL;
 }
 
 int main(int argc, char *argv[])
 {
-	bool quick = has_option(argc, argv, "--quick");
+	bool quick = find_option(argc, argv, "--quick");
 	struct bench bench = {.directory = "/dev/shm/gputap-patch-XXXXXX",
-			      .prints_kernels = has_option(argc, argv, "--kernels")};
+			      .prints_kernels = find_option(argc, argv, "--kernels"),
+			      .only = find_option(argc, argv, "--set=")};
 	char command[64];
 	int error;
 
