@@ -92,4 +92,51 @@ TEST("a program of six instructions reaches the default limit of work, before th
 	CHECK(unlimited.visited > limited.visited);
 }
 
+/*
+ * Four paths come to one point with r3 from 0 to 7, 100, 5 and 6 in this order: first the path that
+ * falls through, then the branches, the last one first. Only the last two are in the state of the
+ * first, and the second one is the reason for which the first is compared by r3 alone.
+ */
+static const char ranges[] = "ldxb r2, [r1+0]\n"
+			     "ldxb r4, [r1+1]\n"
+			     "mov r0, 0\n"
+			     "mov r5, 0\n"
+			     "mov r5, 1\n"
+			     "mov r5, 2\n"
+			     "mov r5, 3\n"
+			     "jeq r2, 1, last\n"
+			     "jeq r2, 2, third\n"
+			     "jeq r2, 3, next\n"
+			     "mov r3, r4\n"
+			     "and r3, 7\n"
+			     "ja join\n"
+			     "next:\n"
+			     "mov r3, 100\n"
+			     "ja join\n"
+			     "third:\n"
+			     "mov r3, 5\n"
+			     "ja join\n"
+			     "last:\n"
+			     "mov r3, 6\n"
+			     "join:\n"
+			     "mov r5, 0\n"
+			     "mov r5, 1\n"
+			     "mov r5, 2\n"
+			     "mov r5, 3\n"
+			     "mov r5, 4\n"
+			     "jgt r3, 200, end\n"
+			     "mov r0, 1\n"
+			     "end:\n"
+			     "exit\n";
+
+TEST("a state within an explored one is pruned after another one was not")
+{
+	struct gt_verify_effort effort;
+	struct gt_diag diag = {0};
+
+	CHECK_INT(verify_within(ranges, 0, &effort, &diag), 0);
+	/* 50 where the paths with 5 and 6 are explored beyond the point. */
+	CHECK_INT(effort.visited, 46);
+}
+
 TEST_MAIN
