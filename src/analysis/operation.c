@@ -74,9 +74,10 @@ const char *gt_space_name(enum gt_memory_space space)
 
 static int argument_called(const struct gt_api_function *function, const char *name)
 {
-	for (unsigned i = 0; i < function->argument_count; i++)
-		if (!strcmp(function->arguments[i].name, name))
-			return (int)i;
+	int argument = gt_api_find_argument(function, name);
+
+	if (argument >= 0)
+		return argument;
 	return strcmp(name, "result") ? ABSENT : RESULT;
 }
 

@@ -168,5 +168,7 @@ void gt_api_format_result(struct gt_strbuf *buffer, const struct gt_api_function
 
 /* Whether calls of this function name a stream. */
 bool gt_api_has_stream(const struct gt_api_function *function);
+/* The argument of a name, or -1. */
+int gt_api_find_argument(const struct gt_api_function *function, const char *name);
 /* The argument that a freeing call frees, or -1. */
 int gt_api_freed_argument(const struct gt_api_function *function);

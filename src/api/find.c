@@ -127,6 +127,14 @@ bool gt_api_is_portable(const char *library)
 	return false;
 }
 
+int gt_api_find_argument(const struct gt_api_function *function, const char *name)
+{
+	for (unsigned i = 0; i < function->argument_count; i++)
+		if (!strcmp(function->arguments[i].name, name))
+			return (int)i;
+	return -1;
+}
+
 unsigned gt_api_default_groups(void)
 {
 	return GT_API_GROUP_CUDA | gt_api_group_bit("opencl") | gt_api_group_bit("hip") |

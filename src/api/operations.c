@@ -291,14 +291,14 @@ static bool transfer_end(const struct gt_call *call, const char *name, bool on_h
 			 struct gt_copy_end *ret_end)
 {
 	struct gt_copy_end end = {.kind = on_host ? GT_END_HOST : GT_END_DEVICE};
+	int argument = gt_api_find_argument(call->function, name);
 
 	if (!strcmp(name, "result")) {
 		end.has_address = call->succeeded;
 		end.address = call->event->result;
 	}
-	for (unsigned i = 0; i < call->function->argument_count; i++)
-		if (!strcmp(call->function->arguments[i].name, name))
-			end.has_address = gt_call_number(call, i, &end.address);
+	if (argument >= 0)
+		end.has_address = gt_call_number(call, (unsigned)argument, &end.address);
 	*ret_end = end;
 	return end.has_address;
 }

@@ -32,18 +32,9 @@ bool gt_api_sets_groups(const struct gt_api_function *function)
 	return setting && setting->kind == GT_SETTING_GROUP;
 }
 
-/* The argument of a name, or -1. */
-static int find_argument(const struct gt_api_function *function, const char *name)
-{
-	for (unsigned i = 0; i < function->argument_count; i++)
-		if (!strcmp(function->arguments[i].name, name))
-			return (int)i;
-	return -1;
-}
-
 static bool load_number(const struct gt_call *call, const char *name, uint64_t *ret_number)
 {
-	int argument = find_argument(call->function, name);
+	int argument = gt_api_find_argument(call->function, name);
 
 	return argument >= 0 && gt_call_number(call, (unsigned)argument, ret_number);
 }
@@ -64,7 +55,7 @@ static bool load_group(const struct gt_call *call, struct gt_call_setting *ret_s
 static bool load_argument(const struct gt_call *call, struct gt_call_setting *ret_setting)
 {
 	const char *const *names = call->layout->setting->arguments;
-	int argument = find_argument(call->function, names[2]);
+	int argument = gt_api_find_argument(call->function, names[2]);
 	uint64_t index, pointer;
 	struct gt_api_value value;
 

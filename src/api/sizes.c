@@ -39,20 +39,11 @@ const struct gt_sized *gt_api_sized(const struct gt_api_function *function)
 	return NULL;
 }
 
-/* The argument of a name, or -1. */
-static int find_argument(const struct gt_api_function *function, const char *name)
-{
-	for (unsigned i = 0; i < function->argument_count; i++)
-		if (!strcmp(function->arguments[i].name, name))
-			return (int)i;
-	return -1;
-}
-
 /* A field of a structure that an argument points to. False: it was not copied. */
 static bool load_field(const struct gt_call *call, const char *argument, const char *name,
 		       uint64_t *ret_number)
 {
-	int number = find_argument(call->function, argument);
+	int number = gt_api_find_argument(call->function, argument);
 	struct gt_api_value structure, field;
 
 	if (number < 0)
@@ -140,7 +131,7 @@ static bool load_given_pixels(const struct gt_call *call, uint64_t *ret_pixels)
 	uint64_t pixels = 1, size;
 
 	for (size_t i = 0; i < gt_countof(dimensions); i++) {
-		int argument = find_argument(call->function, dimensions[i]);
+		int argument = gt_api_find_argument(call->function, dimensions[i]);
 
 		if (argument >= 0 && (!gt_call_number(call, (unsigned)argument, &size) ||
 				      !multiply_by(&pixels, size)))
@@ -168,7 +159,7 @@ static bool load_count(const struct gt_call *call, uint64_t *ret_count)
 {
 	switch (call->layout->sized->kind) {
 	case GT_SIZED_IMAGE:
-		return find_argument(call->function, call->layout->sized->region) >= 0
+		return gt_api_find_argument(call->function, call->layout->sized->region) >= 0
 			       ? load_described_pixels(call, ret_count)
 			       : load_given_pixels(call, ret_count);
 	case GT_SIZED_REGION:
@@ -190,7 +181,7 @@ bool gt_call_sized(const struct gt_call *call, struct gt_call_sized *ret_sized)
 	if (!row)
 		return false;
 	sized.kind = row->kind;
-	object = find_argument(call->function, row->object);
+	object = gt_api_find_argument(call->function, row->object);
 	if (row->kind == GT_SIZED_IMAGE)
 		sized.pixel = load_pixel(call);
 	else if (object >= 0 && !gt_call_number(call, (unsigned)object, &sized.object))
