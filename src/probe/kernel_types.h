@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The types of the running kernel (its BTF), which are read once for all sources: it takes libbpf
- * 10 ms, and ten times as long in an emulated guest.
+ * The types of the running kernel (its BTF), which are read once for all sources: libbpf takes long
+ * for it, above all in an emulated guest.
  */
 #pragma once
 
