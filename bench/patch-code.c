@@ -8,8 +8,8 @@
  *	build/bench/patch-code [--quick] [--kernels] [--set=NAME]
  *
  * --quick: the tests' kernels on one GPU. --set: this set alone. --kernels: a row for each set and
- *kernel, too, with what the kernel has before and after: kernel SET GPU NAME sites N registers N N
- *instructions N N.
+ * kernel, too, with what the kernel has before and after: kernel SET GPU NAME sites N registers N N
+ * instructions N N.
  *
  * The sets "call…" are what ptxas makes of less than a program: of a function that each access
  * calls and that is empty, stores one word, or compares the lanes' addresses and stores the result.
@@ -454,6 +454,14 @@ static const char *find_option(int argc, char *argv[], const char *option)
 	return NULL;
 }
 
+static bool is_set(const char *name)
+{
+	for (size_t i = 0; i < gt_countof(sets); i++)
+		if (!strcmp(sets[i].name, name))
+			return true;
+	return false;
+}
+
 int main(int argc, char *argv[])
 {
 	bool quick = find_option(argc, argv, "--quick");
@@ -463,6 +471,10 @@ int main(int argc, char *argv[])
 	char command[64];
 	int error;
 
+	if (bench.only && !is_set(bench.only)) {
+		fprintf(stderr, "patch-code: there is no set '%s'\n", bench.only);
+		return 2;
+	}
 	if (system(SASS_TOOLS "command -v ptxas >/dev/null && command -v nvcc >/dev/null")) {
 		printf("patch-code skip nvcc and ptxas are not both installed\n");
 		return 0;

@@ -55,6 +55,15 @@ static void make_loads(struct gt_strbuf *text)
 	gt_strbuf_puts(text, "\tret;\n}\n");
 }
 
+/* The row of a measurement that began at `start`, or why it failed. */
+static void print_row(const char *name, double start, const struct gt_diag *diag)
+{
+	if (diag)
+		fprintf(stderr, "patch: %s: %s\n", diag->place, diag->text);
+	else
+		printf("%s %.2f ms\n", name, processor_ms() - start);
+}
+
 /* One case: read the text, insert the program of a section, drop the result. `called`: sites call
  * it however small it is. */
 static int measure(const char *name, const char *section, bool called, const struct gt_strbuf *text)
@@ -74,10 +83,7 @@ static int measure(const char *name, const char *section, bool called, const str
 		error = gt_ptx_parse(text->data, text->length, &module, &diag);
 	if (!error)
 		error = gt_patch_module(module, &options, &result, &diag);
-	if (!error)
-		printf("%s %.2f ms\n", name, processor_ms() - start);
-	else
-		fprintf(stderr, "patch: %s: %s\n", diag.place, diag.text);
+	print_row(name, start, error ? &diag : NULL);
 	gt_patch_result_clear(&result);
 	return error;
 }
@@ -128,10 +134,7 @@ static int measure_spirv(const char *name, const char *section, const struct gt_
 	if (!error)
 		error = gt_patch_spirv(module->data, module->length, false, &options, &image,
 				       &diag);
-	if (!error)
-		printf("%s %.2f ms\n", name, processor_ms() - start);
-	else
-		fprintf(stderr, "patch: %s: %s\n", diag.place, diag.text);
+	print_row(name, start, error ? &diag : NULL);
 	gt_patch_image_clear(&image);
 	return error;
 }
