@@ -107,6 +107,12 @@ need_file() {
 	[ -e "$1" ] || skip "there is no $2"
 }
 
+# The counter of cycles that programs in OpenCL kernels read (src/base/cycle_clock.h).
+need_cycle_counter() {
+	[ "$(uname -m)" = x86_64 ] || skip "no counter of cycles of this CPU is known"
+	grep -qw nonstop_tsc /proc/cpuinfo || skip "the counter of this CPU has no constant rate"
+}
+
 # wait_for COMMAND…: until the command succeeds. The limit is for hangs, on the slowest machine.
 wait_for() {
 	local end=$((SECONDS + 300))
