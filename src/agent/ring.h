@@ -29,7 +29,7 @@ enum gt_agent_count {
 	GT_AGENT_CAPTURED,   /* …: their stream was in stream capture */
 	GT_AGENT_EXHAUSTED,  /* …: too many wait for their end */
 	GT_AGENT_UNTIMED,    /* …: the driver rejected an event */
-	GT_AGENT_CROWDED,    /* …: their process has too many contexts */
+	GT_AGENT_CROWDED,    /* …: their process has too many contexts, or devices of OpenCL */
 	GT_AGENT_UNPROFILED, /* …: their queue of OpenCL was created without profiling */
 	/* Of calls (call_table.h); the records of calls are not among GT_AGENT_LOST. */
 	GT_AGENT_CALLS_MADE,

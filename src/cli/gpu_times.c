@@ -424,7 +424,7 @@ static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queu
 	put_part(&text, counts[GT_AGENT_UNSAMPLED], "not sampled");
 	put_part(&text, counts[GT_AGENT_CAPTURED], "not timed: in stream capture");
 	put_part(&text, counts[GT_AGENT_EXHAUSTED], "not timed: too many not complete at a time");
-	put_part(&text, counts[GT_AGENT_CROWDED], "not timed: too many contexts at a time");
+	put_part(&text, counts[GT_AGENT_CROWDED], "not timed: too many contexts or devices");
 	put_part(&text, counts[GT_AGENT_UNPROFILED],
 		 "not timed: their OpenCL queue has no profiling");
 	put_part(&text, counts[GT_AGENT_UNTIMED], "not timed: the driver rejected an event");

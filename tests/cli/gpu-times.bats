@@ -112,7 +112,7 @@ names='def logged: if .op == "kernel" then "gpu_kernel" elif .op == "set" then "
 	[ $((BASH_REMATCH[1] + BASH_REMATCH[2])) = 5003 ] || fail 'they are not all operations'
 	# A set in each of 17 contexts, and a set and a copy in one that takes the place of another.
 	trace_times -- "$timed" contexts
-	expect_error_line '^gputap: GPU times: 18 operations timed; 1 not timed: too many contexts at a time$'
+	expect_error_line '^gputap: GPU times: 18 operations timed; 1 not timed: too many contexts or devices$'
 	gputap trace --gpu soft --gpu-times sampled=10 --json -o "$BATS_TEST_TMPDIR/out.json" -- "$timed" threads
 	expect_error_line '^gputap: GPU times: 41 operations timed; 361 not sampled$'
 	jq -se 'map(select(.source == "gpu")) | length == 41 and all(.flags == "0x2")' "$BATS_TEST_TMPDIR/out.json"
