@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "run/inject.h"
-#include "gpubpf/helpers.h"
-#include "run/inject_clock.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "gpubpf/helpers.h"
 #include "launch/gpu.h"
+#include "run/inject_clock.h"
 #include "run/inject_private.h"
 #include "run/inject_reuse.h"
 

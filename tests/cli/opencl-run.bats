@@ -200,10 +200,10 @@ expect_original() {
 	observe sh -c '"$1" run --gpu soft program.o -- "$2" plain 2>&1 | sed "/^right/q"' sh "$build/gputap" "$kernels"
 	expect_output 'gputap: using the software GPU: its times say nothing about real GPUs
 gputap: OpenCL kernels: size is not inserted: the target spirv does not have the size of shared memory
-gputap: OpenCL kernels: lines is not inserted: OpenCL kernels have no sites of gpu/line
-gputap: OpenCL kernels: passes is not inserted: OpenCL kernels have no sites of gpu/loop_end
-gputap: OpenCL kernels: calls is not inserted: OpenCL kernels have no sites of gpu/call/*
-gputap: OpenCL kernels: copies is not inserted: OpenCL kernels have no sites of gpu/copy
+gputap: OpenCL kernels: lines is not inserted: gpu/line is for CUDA kernels alone
+gputap: OpenCL kernels: passes is not inserted: gpu/loop_end is for CUDA kernels alone
+gputap: OpenCL kernels: calls is not inserted: gpu/call/* is for CUDA kernels alone
+gputap: OpenCL kernels: copies is not inserted: gpu/copy is for CUDA kernels alone
 right'
 	gputap run --gpu soft program.o -- true
 	expect_no_error_line 'OpenCL kernels'
@@ -214,10 +214,9 @@ now() {
 	printf '%d' "0x$("$build/gputap" exec now.o)"
 }
 
-# need_counter: programs that read clocks, and the counter of cycles that they read.
-need_counter() {
-	[ "$(uname -m)" = x86_64 ] || skip "no counter of cycles of this CPU is known"
-	grep -qw nonstop_tsc /proc/cpuinfo || skip "the counter of this CPU has no constant rate"
+# clock_objects: compiles now.o, and program.o, which reads a clock in kernels.
+clock_objects() {
+	need_cycle_counter
 	cat >now.c <<-'END'
 		#include <gputap/bpf.h>
 		SEC("gpu/run") long run(void *memory) { return bpf_get_globaltimer(); }
@@ -228,7 +227,7 @@ need_counter() {
 }
 
 @test "programs in OpenCL kernels read clocks" {
-	need_counter
+	clock_objects
 	local before after
 	before=$(now)
 	counted program.o "$kernels" plain
@@ -241,7 +240,7 @@ need_counter() {
 }
 
 @test "a device whose kernels were not seen to read the counter has no clock" {
-	need_counter
+	clock_objects
 	# The first conversion from SPIR-V is that of the kernel that shows whether they do.
 	local tool
 	tool=$(command -v llvm-spirv-14 || command -v llvm-spirv)

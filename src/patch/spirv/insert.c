@@ -100,8 +100,8 @@ int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
 	return error;
 }
 
-/* Whether kernels have sites of a kind that the patcher accepts. */
-static bool has_sites(enum gt_section_kind kind)
+/* Whether the patcher accepts programs of a kind. */
+static bool is_accepted(enum gt_section_kind kind)
 {
 	return kind != GT_KIND_CALL && kind != GT_KIND_RETURN && kind != GT_KIND_LINE &&
 	       kind != GT_KIND_LOOP_END && kind != GT_KIND_COPY;
@@ -120,9 +120,9 @@ int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t progra
 	const struct gt_section *section = &options->programs[program].section;
 	int error;
 
-	if (!has_sites(section->kind))
-		return gt_diag(diag, -EOPNOTSUPP, "patch", NULL,
-			       "OpenCL kernels have no sites of %s", section->text);
+	if (!is_accepted(section->kind))
+		return gt_diag(diag, -EOPNOTSUPP, "patch", NULL, "%s is for CUDA kernels alone",
+			       section->text);
 	patcher.programs = calloc(options->program_count, sizeof(*patcher.programs));
 	if (!patcher.programs)
 		return gt_diag(diag, -ENOMEM, "patch", NULL, "out of memory");
