@@ -89,7 +89,8 @@ int gt_hook_nvJitLinkCreate(const struct gt_compiler *compiler, void **link, uin
 /* Whether the words are a command line of ptxas: by its name, and an option that each has. */
 static bool is_ptxas(int count, char **words)
 {
-	static const char *const options[] = {"-arch", "--gpu-name", "-o", "--output-file"};
+	static const char *const options[] = {"-arch", "--gpu-name", "-o", "--output-file",
+					      "--options-file"};
 	const char *slash = strrchr(words[0], '/');
 	bool has_option = false;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs that run ptxas preload the agent into it. The input may be a temporary file or come
- * through a pipe, so it is copied before ptxas reads it; when ptxas ends, its output is reported.
+ * Programs that run ptxas preload the agent into it. Inputs may be temporary files or come through
+ * a pipe, so they are copied before ptxas reads them; when ptxas ends, its output is reported.
  */
 #include <fcntl.h>
 #include <linux/memfd.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/ptxas_words.h"
 #include "agent/report.h"
 #include "base/file_limit.h"
 
@@ -21,62 +22,6 @@ static struct {
 	const char *output;
 	struct stat before; /* of the output */
 } compilation;
-
-/* ---- arguments ------------------------------------------------------------------------- */
-
-static bool is_option(const char *word)
-{
-	return word[0] == '-' && word[1];
-}
-
-static const char *find_output(int count, char **words)
-{
-	static const char *const names[] = {"-o", "--output-file"};
-	const char *output = "elf.o";
-
-	for (int i = 1; i < count; i++) {
-		for (size_t name = 0; name < sizeof(names) / sizeof(names[0]); name++) {
-			size_t length = strlen(names[name]);
-
-			if (strncmp(words[i], names[name], length) != 0)
-				continue;
-			if (words[i][length] == '=')
-				output = words[i] + length + 1;
-			else if (!words[i][length] && i + 1 < count)
-				output = words[i + 1];
-		}
-	}
-	return output;
-}
-
-/* Whether a file begins as PTX does; values of options are no such files. */
-static bool is_ptx_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status;
-	char start = 0;
-	bool result = fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode) &&
-		      pread(fd, &start, 1, 0) == 1 && start && strchr("./ \t\r\n", start);
-
-	if (fd >= 0)
-		close(fd);
-	return result;
-}
-
-/* The only input, or NULL. */
-static const char *find_input(int count, char **words)
-{
-	const char *input = NULL;
-
-	for (int i = 1; i < count; i++) {
-		if (is_option(words[i]) || (strcmp(words[i], "-") != 0 && !is_ptx_file(words[i])))
-			continue;
-		if (input)
-			return NULL;
-		input = words[i];
-	}
-	return input;
-}
 
 /* ---- standard input -------------------------------------------------------------------- */
 
@@ -141,25 +86,32 @@ static bool is_ptxas(const char *path)
 	return path && !strncmp(slash ? slash + 1 : path, "ptxas", 5);
 }
 
+static void add_input(const char *input)
+{
+	struct gt_agent_report *report = &compilation.report;
+
+	if (strcmp(input, "-") != 0)
+		gt_agent_report_add_file(report, GT_AGENT_INPUT_PTX, input);
+	else if (keep_standard_input())
+		gt_agent_report_add_file(report, GT_AGENT_INPUT_PTX, "/proc/self/fd/0");
+	else
+		gt_agent_report_end(report);
+}
+
 __attribute__((constructor)) static void watch_ptxas(int count, char **words)
 {
-	const char *input;
+	static struct gt_ptxas_words line;
 
 	if (!count || !is_ptxas(words[0]) || !secure_getenv(GT_AGENT_SOCKET))
 		return;
-	input = find_input(count, words);
-	if (!input)
+	gt_ptxas_words_read(count, words, &line);
+	if (!line.input_count || line.is_incomplete)
 		return;
 	gt_agent_report_begin(&compilation.report);
-	if (!compilation.report.data)
-		return;
-	if (strcmp(input, "-") != 0)
-		gt_agent_report_add_file(&compilation.report, GT_AGENT_INPUT_PTX, input);
-	else if (keep_standard_input())
-		gt_agent_report_add_file(&compilation.report, GT_AGENT_INPUT_PTX,
-					 "/proc/self/fd/0");
+	for (size_t i = 0; i < line.input_count && compilation.report.data; i++)
+		add_input(line.inputs[i]);
 	compilation.process = getpid();
-	compilation.output = find_output(count, words);
+	compilation.output = line.output;
 	if (stat(compilation.output, &compilation.before))
 		compilation.before = (struct stat){0};
 	if (compilation.report.data)

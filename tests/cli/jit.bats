@@ -151,7 +151,7 @@ untouched() {
 	need_command nvcc
 	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	compile ptxas
-	for how in spawn spawnp execv execve pipe; do
+	for how in spawn spawnp execv execve pipe several options; do
 		inserted ./ptxas $how "$(command -v ptxas)" kernels.ptx
 	done
 }
@@ -479,7 +479,7 @@ traced() {
 	need_command nvcc
 	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
 	compile ptxas
-	for how in spawn execv pipe; do
+	for how in spawn execv pipe options; do
 		traced ./ptxas $how "$(command -v ptxas)" kernels.ptx
 	done
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * ptxas HOW PTXAS FILE: assembles FILE by a ptxas process, loads the cubin and runs its kernel
- * `add`. HOW: spawn, spawnp, execv, execve; pipe: FILE goes to its standard input. Both files are
- * gone before the cubin is loaded.
+ * `add`. HOW: spawn, spawnp, execv, execve; pipe: FILE goes to its standard input; several: another
+ * module is assembled, too; options: all words but the first are in files. All files are gone
+ * before the cubin is loaded.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -52,9 +53,38 @@ static pid_t start_ptxas(const char *how, const char *program, char **words, int
 	return child;
 }
 
+static void write_text(const char *path, const char *text)
+{
+	write_whole(path, text, strlen(text));
+}
+
+/* The words after the first, in two files of which one names the other. */
+static void move_to_files(char **arguments)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "\n%s\t-optf more.options\n", arguments[1]);
+	write_text("first options", text);
+	snprintf(text, sizeof(text), "--output-file=\"%s\"\n%s\\ copy", arguments[3], arguments[4]);
+	write_text("more.options", text);
+	rename(arguments[4], "in.ptx copy");
+	arguments[1] = "--options-file";
+	arguments[2] = "first options";
+	arguments[3] = NULL;
+}
+
+static void remove_files(void)
+{
+	static const char *const names[] = {"in.ptx",    "in.ptx copy",   "other.ptx",
+					    "out.cubin", "first options", "more.options"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		remove(names[i]);
+}
+
 int main(int count, char **words)
 {
-	char option[32], *arguments[] = {"ptxas", option, "-o", "out.cubin", "in.ptx", NULL};
+	char option[32], *arguments[] = {"ptxas", option, "-o", "out.cubin", "in.ptx", NULL, NULL};
 	int ends[2] = {-1, -1}, status, is_piped;
 	size_t size;
 	void *text, *cubin;
@@ -73,6 +103,13 @@ int main(int count, char **words)
 	} else {
 		write_whole("in.ptx", text, size);
 	}
+	if (!strcmp(words[1], "several")) {
+		write_text("other.ptx", ".version 7.0\n.target sm_75\n.address_size 64\n"
+					".visible .entry other() { ret; }\n");
+		arguments[5] = "other.ptx";
+	} else if (!strcmp(words[1], "options")) {
+		move_to_files(arguments);
+	}
 	child = start_ptxas(words[1], words[2], arguments, ends[0]);
 	if (is_piped)
 		write_all(ends[1], text, size);
@@ -81,8 +118,7 @@ int main(int count, char **words)
 		return 1;
 	}
 	cubin = read_whole("out.cubin", &size);
-	remove("in.ptx");
-	remove("out.cubin");
+	remove_files();
 	run_add(load_image("data", cubin, "add"));
 	return 0;
 }
