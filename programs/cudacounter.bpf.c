@@ -6,6 +6,7 @@
 #include <gputap/bpf.h>
 
 #include "programs.h"
+#include "running.h"
 
 GPUTAP_ARRAY(kernels, struct cudacounter_kernel, CUDACOUNTER_KERNELS);
 GPUTAP_WARP_ARRAY(starts, unsigned long long, 1);
@@ -30,7 +31,7 @@ int start_lanes(struct gputap_context *ctx)
 	if (!kernel)
 		return 0;
 	__sync_fetch_and_add(&kernel->entries, lanes);
-	if (!__sync_fetch_and_add(&kernel->running, lanes))
+	if (begin_threads(ctx, lanes))
 		__sync_fetch_and_add(&kernel->time, -bpf_get_globaltimer());
 	return 0;
 }
@@ -69,7 +70,7 @@ int end_lanes(struct gputap_context *ctx)
 	if (!kernel)
 		return 0;
 	__sync_fetch_and_add(&kernel->exits, lanes);
-	if (__sync_fetch_and_add(&kernel->running, -(unsigned long long)lanes) == lanes)
+	if (end_threads(ctx, lanes))
 		__sync_fetch_and_add(&kernel->time, bpf_get_globaltimer());
 	if (!start)
 		return 0;

@@ -4,6 +4,7 @@
 
 enum {
 	CUDACOUNTER_KERNELS = 4096,
+	CUDACOUNTER_GROUPS = 64, /* of the blocks of a kernel */
 	/* Bytes: a million warps of blocks of eight. */
 	BLOCKTIME_RING = 1 << 26,
 	/* Bytes: a grid of a million threads of which each exits alone. */
@@ -18,7 +19,6 @@ struct cudacounter_kernel {
 	unsigned long long entries, exits; /* threads */
 	unsigned long long warps, cycles;  /* groups of lanes that exit together; their time */
 	unsigned long long blocks, blocks_ended;
-	unsigned long long running; /* threads that have not ended */
 	/* ns of %globaltimer: with at least one running thread, if none is running; of all blocks,
 	 * if all have ended. */
 	unsigned long long time, block_time;

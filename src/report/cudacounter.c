@@ -38,7 +38,7 @@ static uint32_t count_uncounted(const struct gt_gpu_run *run)
 /* All threads that started have ended. */
 static bool has_time(const struct cudacounter_kernel *kernel)
 {
-	return kernel->entries && !kernel->running;
+	return kernel->entries && kernel->entries == kernel->exits;
 }
 
 /* All blocks have ended, and gputap has seen where: it does not in every kernel. */
