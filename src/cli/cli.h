@@ -88,7 +88,12 @@ bool gt_cli_is_tool(const struct gt_cli_command *command);
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest);
 
-/* Prints "gputap: …" to stderr; with a diag, its place and text. */
+/* Write what was printed. Its first error is the one that gt_cli_finish_output reports. */
+void gt_cli_flush_output(void);
+/* The exit status for `status`: failure if output was lost, except where a pipe has no reader. */
+int gt_cli_finish_output(int status);
+
+/* Prints "gputap: …" to stderr, after what was printed; with a diag, its place and text. */
 void gt_cli_error(const char *format, ...) gt_printf(1, 2);
 void gt_cli_diag(const struct gt_diag *diag);
 /* The same, with "(try 'gputap COMMAND --help')". Returns GT_EXIT_USAGE. */

@@ -113,7 +113,7 @@ static void print_new(struct gt_cli_injection *self)
 	if (self->host_programs)
 		gt_host_group_read_rings(self->host_programs, print_host_record, self);
 	print_lines(self);
-	fflush(stdout);
+	gt_cli_flush_output();
 }
 
 static void print_maps(struct gt_cli_injection *self)
@@ -130,7 +130,7 @@ static void print_maps(struct gt_cli_injection *self)
 		gt_cli_injection_put_maps(self, &text);
 	}
 	fputs(gt_strbuf_string(&text), stdout);
-	fflush(stdout);
+	gt_cli_flush_output();
 }
 
 static void json_result(const struct gt_cli_injection *self, int status)

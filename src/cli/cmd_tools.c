@@ -76,7 +76,7 @@ static void poll_records(struct gt_cli_injection *self)
 		more = tool->report->poll(&tool->run, &text);
 		print_text(&text);
 	}
-	fflush(stdout);
+	gt_cli_flush_output();
 }
 
 static void print_report(struct gt_cli_injection *self, int status)

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,25 +40,6 @@ static int run_command(int count, char **arguments)
 			 : command->run(command, 1, (char *[]){(char *)name, NULL});
 }
 
-/* Whether a pipe or socket lost its reader. stdio does not keep an earlier EPIPE. */
-static bool has_reader_left(int output)
-{
-	struct pollfd state = {.fd = output};
-
-	return poll(&state, 1, 0) > 0 && state.revents & (POLLERR | POLLHUP);
-}
-
-/* Returns the exit status. A pipe without a reader is no failure. */
-static int finish_output(int status)
-{
-	int error = fflush(stdout) ? errno : 0;
-
-	if ((!error && !ferror(stdout)) || has_reader_left(STDOUT_FILENO))
-		return status;
-	gt_cli_error("cannot write output%s%s", error ? ": " : "", error ? strerror(error) : "");
-	return status ? status : GT_EXIT_FAILED;
-}
-
 /*
  * Open those of descriptors 0 to 2 that are closed, before any other file gets such a number and
  * receives what is meant for a terminal. Their mode makes their use fail as that of a closed one.
@@ -92,5 +72,5 @@ int main(int count, char **arguments)
 	if (open_standard_descriptors())
 		return GT_EXIT_FAILED; /* there may be no descriptor to print to */
 	signal(SIGPIPE, SIG_IGN);      /* a pipe that closes is an error like others: EPIPE */
-	return finish_output(run_command(count, arguments));
+	return gt_cli_finish_output(run_command(count, arguments));
 }

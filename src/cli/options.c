@@ -1,39 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
-
-void gt_cli_error(const char *format, ...)
-{
-	va_list arguments;
-
-	fputs("gputap: ", stderr);
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-	fputc('\n', stderr);
-}
-
-void gt_cli_diag(const struct gt_diag *diag)
-{
-	gt_cli_error("%s%s%s", diag->place, diag->place[0] ? ": " : "", diag->text);
-}
-
-int gt_cli_usage_error(const struct gt_cli_command *command, const char *format, ...)
-{
-	va_list arguments;
-
-	fputs("gputap: ", stderr);
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-	fprintf(stderr, " (try 'gputap %s --help')\n", command->name);
-	return GT_EXIT_USAGE;
-}
 
 static int add_words(struct gt_strings *strings, const char *value)
 {

@@ -726,3 +726,19 @@ ptx_program() {
 	expect_json '.[0].waits | length == 2 and map(.executions) == [2, 2] and
 		map(.source[0].line) == [6, 8] and .[0].max > 1000 and .[1].max < 1000'
 }
+
+@test "messages do not split the lines that a tool prints to the same file" {
+	local both=$BATS_TEST_TMPDIR/both
+	ptx_program ".version 7.0
+		.target sm_75
+		.address_size 64
+		.visible .entry k0(.param .u64 p) {
+			.reg .u32 %v; .reg .u64 %a;
+			ld.param.u64 %a, [p];
+			$(for i in {1..80}; do echo "st.global.u32 [%a+$((i * 4))], %v;"; done)
+			ret;
+		}" 1
+	"$build/gputap" memtrace --gpu soft --by instruction -- "$BATS_TEST_TMPDIR/kernels" >"$both" 2>&1
+	[ "$(wc -c <"$both")" -gt 4096 ] # more than stdio writes at once
+	[ "$(grep -c '^gputap: ' "$both")" = "$(grep -c 'gputap: ' "$both")" ] || fail "$(cat "$both")"
+}
