@@ -9,10 +9,10 @@ enum {
 	BLOCKTIME_RING = 1 << 26,
 	/* Bytes: a grid of a million threads of which each exits alone. */
 	KERNELRETSNOOP_RING = 1 << 26,
-	MEMTRACE_SITES = 1 << 16,
-	DIVERGENCE_SITES = 1 << 16,
-	HOTLOOP_SITES = 1 << 16,
-	STALL_SITES = 1 << 16,
+	MEMTRACE_SITES = 1 << 15,
+	DIVERGENCE_SITES = 1 << 15,
+	HOTLOOP_SITES = 1 << 15,
+	STALL_SITES = 1 << 15,
 };
 
 struct cudacounter_kernel {

@@ -5,7 +5,7 @@
 
 enum {
 	MAX_STRIPES = 32,             /* several multiprocessors share one */
-	MAX_STRIPED_BYTES = 16 << 20, /* of a map: they are read for each view */
+	MAX_STRIPED_BYTES = 32 << 20, /* of a map: they are read for each view */
 };
 
 enum map_use {

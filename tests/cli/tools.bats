@@ -674,16 +674,16 @@ ptx_program() {
 @test "tools report sites that they have no counters for" {
 	local text=$'.version 7.8\n.target sm_75\n.address_size 64' branches
 	branches=$(for ((i = 0; i < 1000; i++)); do printf '@%%p1 bra l%d;\nl%d:\n' $i $i; done)
-	for ((i = 0; i < 66; i++)); do
+	for ((i = 0; i < 33; i++)); do
 		text+=$'\n'".visible .entry k$i(.param .u64 p)"$'\n{\n.reg .pred %p<2>;\n.reg .b32 %r<2>;\n'
 		text+=$'mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 8;\n'$branches$'\nret;\n}'
 	done
-	ptx_program "$text" 66
+	ptx_program "$text" 33
 	tool divergence --top 2 -- "$BATS_TEST_TMPDIR/kernels"
 	expect_output_line '^ +1 +32\.0 +25\.0 % +1 +100\.0 % +PTX [0-9]+ +k0 +@%p1 bra l0;$'
-	expect_output_line '^not counted: 464 sites of modules that were loaded when the map was full$'
+	expect_output_line '^not counted: 232 sites of modules that were loaded when the map was full$'
 	tool divergence --json --top 3 -- "$BATS_TEST_TMPDIR/kernels"
-	expect_json '.[0] | (.branches | length) == 3 and .sites_not_counted == 464'
+	expect_json '.[0] | (.branches | length) == 3 and .sites_not_counted == 232'
 }
 
 @test "stall has the executions and the cycles of each line with a load or a barrier" {
