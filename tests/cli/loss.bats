@@ -54,6 +54,21 @@ count_calls() {
 	[ "$(count_calls)" = "$(jq .complete <<<"$account")" ]
 }
 
+@test "a million calls at full speed are all shown once, as text and as JSON" {
+	# The ring has room for all of them, so that it does not matter when gputap runs.
+	gputap trace --gpu nvidia --ring-size 256M -o "$capture.txt" -- "$calls" 1000000
+	expect_error_line '^gputap: 1000000 calls: 1000000 complete, 0 unfinished, 0 lost$'
+	[ "$(grep -c 'cudaGetDevice .*\[ENTER\]' "$capture.txt")" = 1000000 ]
+	[ "$(grep -c 'cudaGetDevice .*returned=Success' "$capture.txt")" = 1000000 ]
+	rm "$capture.txt"
+	gputap trace --gpu nvidia --ring-size 256M --json -o "$capture.json" -- "$calls" 1000000
+	expect_error_line '^gputap: 1000000 calls: 1000000 complete, 0 unfinished, 0 lost$'
+	grep -F '"name":"cudaGetDevice"' "$capture.json" | cut -d: -f3 | cut -d, -f1 >"$capture.times"
+	rm "$capture.json"
+	sort -n -u -c "$capture.times" # each later than the one before
+	[ "$(wc -l <"$capture.times")" = 1000000 ]
+}
+
 @test "a million calls into a ring of 64 KiB whose reader stands still are all kept or counted" {
 	trace_calls_while_stopped 1000000 --ring-size 64K
 	read_account
