@@ -39,8 +39,14 @@ from_program() {
 	sed -n '/^execve(.*syscalls".* = 0/,$p'
 }
 
+# Soon after a boot, the id of a process may be any number that a call has, such as 255.
+skip_small_ids() {
+	[ "$BASHPID" -gt 30000 ] || echo 30000 2>/dev/null >/proc/sys/kernel/ns_last_pid || true
+}
+
 @test "calls have the names, arguments and results that strace prints" {
 	command -v strace >/dev/null || skip "strace is not installed"
+	skip_small_ids
 	(cd empty && strace -ff -o ../strace setarch -R env -i "$program")
 	(cd empty && "$build/gputap" trace --gpu nvidia -e syscall --json -o ../out.json -- \
 		setarch -R env -i "$program" 2>/dev/null)
