@@ -216,17 +216,20 @@ static const struct examination examinations[] = {
 	{"Level Zero", examine_level_zero},
 };
 
+/* without: what is optional and missing, "" if nothing. */
 static void print_examination(struct gt_json *json, const char *name, enum doctor_verdict verdict,
-			      const char *text)
+			      const char *text, const char *without)
 {
 	if (!json) {
-		printf("%-8s %-16s %s\n", verdicts[verdict], name, text);
+		printf("%-8s %-16s %s%s%s\n", verdicts[verdict], name, text, *without ? "; " : "",
+		       without);
 		return;
 	}
 	gt_json_object_begin(json, NULL);
 	gt_json_string(json, "name", name);
 	gt_json_string(json, "verdict", verdicts[verdict]);
 	gt_json_string(json, "text", text);
+	gt_json_string(json, "without", without);
 	gt_json_object_end(json);
 }
 
@@ -248,7 +251,7 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 		enum doctor_verdict verdict = examinations[i].examine(&text);
 
-		print_examination(json, examinations[i].name, verdict, gt_strbuf_string(&text));
+		print_examination(json, examinations[i].name, verdict, gt_strbuf_string(&text), "");
 		worst = verdict > worst ? verdict : worst;
 	}
 	gt_load_check(&bpf);
@@ -263,7 +266,8 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
 		print_examination(json, name, verdict,
-				  error ? explain_source(&diag, &bpf) : sources[i]->summary);
+				  error ? explain_source(&diag, &bpf) : sources[i]->summary,
+				  error ? "" : diag.text);
 		worst = verdict > worst ? verdict : worst;
 	}
 	return worst;

@@ -515,6 +515,25 @@ static size_t put_missing(struct gt_strbuf *text, const struct gt_layer_state *s
 	return attached;
 }
 
+/* Whether a hook is optional, and this kernel has no such tracepoint. */
+static bool is_unknown(const struct gt_layer_state *state, size_t index)
+{
+	const struct gt_hook *hook = &state->layer->hooks[index];
+
+	return !hook->lacks && !hook->fallback_of && !hook->recovers && !waits_for_module(hook) &&
+	       hook->kind <= GT_HOOK_BTF_TRACEPOINT && state->hooks[index].error == -ENOENT &&
+	       is_missing(state, index);
+}
+
+static void put_unknown(struct gt_strbuf *text, const struct gt_layer_state *state)
+{
+	for (size_t i = 0; i < state->layer->hook_count; i++)
+		if (is_unknown(state, i))
+			gt_strbuf_printf(text, "%s%s",
+					 text->length ? ", " : "this kernel has no tracepoint ",
+					 state->layer->hooks[i].point);
+}
+
 static bool waits_for_modules(const struct gt_layer_state *state)
 {
 	for (size_t i = 0; i < state->layer->hook_count; i++)
@@ -571,7 +590,7 @@ int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
 		   struct gt_diag *diag)
 {
 	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL, types);
-	gt_auto_strbuf missing = GT_STRBUF_INIT;
+	gt_auto_strbuf missing = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
 	int error = state ? gt_load_check(diag) : -ENOMEM;
 
 	if (!error)
@@ -580,8 +599,11 @@ int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
 		return error;
 	attach_hooks(state);
 	put_missing(&missing, state);
-	return missing.length
-		       ? gt_diag(diag, -ENOENT, layer->name, NULL, "%s", gt_strbuf_string(&missing))
+	if (missing.length)
+		return gt_diag(diag, -ENOENT, layer->name, NULL, "%s", gt_strbuf_string(&missing));
+	put_unknown(&unknown, state);
+	return unknown.length
+		       ? gt_diag(diag, 0, layer->name, NULL, "%s", gt_strbuf_string(&unknown))
 		       : 0;
 }
 

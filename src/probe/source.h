@@ -79,7 +79,8 @@ struct gt_source {
 	const char *group;
 	bool on_request;              /* -e all does not enable it */
 	const struct gt_layer *layer; /* of a layer source (probe/layer.h); NULL: it is none */
-	/* Check whether it can work here: 0, or -Exxx with the reason and advice. */
+	/* Check whether it can work here: 0, with what of it is optional and missing, if anything;
+	 * or -Exxx with the reason and advice. */
 	int (*check)(struct gt_kernel_types *types, struct gt_diag *diag);
 	/* Load and attach. 0, and a state for `close`. */
 	int (*open)(const struct gt_host *host, void **ret_state, struct gt_diag *diag);

@@ -44,7 +44,7 @@ examined() {
 	[ "${#lines[@]}" = 1 ]
 	expect_json '.[0] | keys_unsorted == ["schema", "examinations", "verdict"]'
 	expect_json '.[0].schema == "gputap.doctor.1"'
-	expect_json '.[0].examinations | all(keys_unsorted == ["name", "verdict", "text"])'
+	expect_json '.[0].examinations | all(keys_unsorted == ["name", "verdict", "text", "without"])'
 	expect_json '.[0].examinations | all(.verdict | IN("ok", "missing", "broken"))'
 	expect_json '.[0].examinations | length >= 10'
 }
@@ -53,7 +53,7 @@ examined() {
 	examined
 	printed_lines=$output
 	examined --json
-	[ "$(jq -r '.examinations[] | "\(.verdict) \(.name) \(.text)"' <<<"$output")" = \
+	[ "$(jq -r '.examinations[] | "\(.verdict) \(.name) \(.text)\(if .without == "" then "" else "; \(.without)" end)"' <<<"$output")" = \
 		"$(sed -E 's/ {2,}/ /g' <<<"$printed_lines")" ]
 }
 
