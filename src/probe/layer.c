@@ -520,9 +520,9 @@ static bool is_unknown(const struct gt_layer_state *state, size_t index)
 {
 	const struct gt_hook *hook = &state->layer->hooks[index];
 
-	return !hook->lacks && !hook->fallback_of && !hook->recovers && !waits_for_module(hook) &&
-	       hook->kind <= GT_HOOK_BTF_TRACEPOINT && state->hooks[index].error == -ENOENT &&
-	       is_missing(state, index);
+	return !hook->lacks && !hook->fallback_of && !depends_on_preemption(hook) &&
+	       !waits_for_module(hook) && hook->kind <= GT_HOOK_BTF_TRACEPOINT &&
+	       state->hooks[index].error == -ENOENT && is_missing(state, index);
 }
 
 static void put_unknown(struct gt_strbuf *text, const struct gt_layer_state *state)
