@@ -18,6 +18,7 @@
 #include "probe/kernel_symbol.h"
 #include "probe/kernel_types.h"
 #include "probe/layer_counts.h"
+#include "probe/layer_missing.h"
 #include "probe/load.h"
 #include "probe/module_events.h"
 
@@ -26,11 +27,7 @@ struct gt_layer_state {
 	const struct gt_host *host; /* NULL: it is only checked what works here */
 	struct gt_kernel_types *types;
 	struct bpf_object *object;
-	struct hook_state {
-		struct bpf_link *link;
-		int error;    /* why there is no link */
-		char *symbol; /* while hooks are attached: the function's name in the kernel */
-	} * hooks;
+	struct gt_hook_state *hooks;   /* as many as the layer has */
 	bool has_symbols;              /* they were looked up */
 	bool no_trampolines;           /* of functions: they cannot be loaded or attached */
 	struct gt_layer_counts before; /* the counts of objects that were replaced */
@@ -46,11 +43,6 @@ struct gt_layer_state {
 
 #define TYPES "/sys/kernel/btf/vmlinux"
 #define MAX_TYPES (64 << 20) /* bytes */
-
-static bool waits_for_module(const struct gt_hook *hook)
-{
-	return hook->module && !gt_module_is_loaded(hook->module);
-}
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
@@ -69,11 +61,6 @@ static bool has_preemptible_tracepoints(void)
 	       memmem(types.data, types.size, guard, sizeof(guard));
 }
 
-static bool depends_on_preemption(const struct gt_hook *hook)
-{
-	return hook->preemption != GT_HOOK_ANY_PREEMPTION || hook->recovers;
-}
-
 static bool can_attach_trace_events(void)
 {
 	return !access("/sys/kernel/tracing/events", R_OK) ||
@@ -84,7 +71,7 @@ static bool can_attach_trace_events(void)
 static bool is_preemptible(const struct gt_layer *layer)
 {
 	for (size_t i = 0; i < layer->hook_count; i++)
-		if (depends_on_preemption(&layer->hooks[i]))
+		if (gt_hook_depends_on_preemption(&layer->hooks[i]))
 			return can_attach_trace_events() && has_preemptible_tracepoints();
 	return false;
 }
@@ -126,8 +113,8 @@ static bool has_typed_point(const struct gt_hook *hook, const struct layer_loadi
  */
 static bool is_loadable(const struct gt_hook *hook, const struct layer_loading *how)
 {
-	if ((has_trampoline(hook) && !how->trampolines) || waits_for_module(hook) ||
-	    (depends_on_preemption(hook) &&
+	if ((has_trampoline(hook) && !how->trampolines) || gt_hook_waits_for_module(hook) ||
+	    (gt_hook_depends_on_preemption(hook) &&
 	     how->preemptible == (hook->preemption == GT_HOOK_UNLESS_PREEMPTIBLE)) ||
 	    (hook->can_load && !hook->can_load(how->types)))
 		return false;
@@ -322,7 +309,7 @@ static struct bpf_link *attach_trace_event(struct bpf_program *program, const st
 static void attach_hook(struct gt_layer_state *state, size_t index)
 {
 	const struct gt_hook *hook = &state->layer->hooks[index];
-	struct hook_state *at = &state->hooks[index];
+	struct gt_hook_state *at = &state->hooks[index];
 	struct bpf_program *program =
 		bpf_object__find_program_by_name(state->object, hook->program);
 
@@ -343,27 +330,11 @@ static void attach_hook(struct gt_layer_state *state, size_t index)
 		at->error = -errno;
 }
 
-static const struct hook_state *state_of(const struct gt_layer_state *state, const char *program)
-{
-	for (size_t i = 0; i < state->layer->hook_count; i++)
-		if (!strcmp(state->layer->hooks[i].program, program))
-			return &state->hooks[i];
-	return NULL;
-}
-
-static bool is_superseded(const struct gt_layer_state *state, const struct gt_hook *hook)
-{
-	const struct hook_state *first =
-		hook->fallback_of ? state_of(state, hook->fallback_of) : NULL;
-
-	return first && first->link;
-}
-
 /* In the order of the table: a fallback follows the hook that it may replace. */
 static void attach_all(struct gt_layer_state *state)
 {
 	for (size_t i = 0; i < state->layer->hook_count; i++)
-		if (!is_superseded(state, &state->layer->hooks[i]))
+		if (!gt_hook_is_superseded(state->layer, state->hooks, &state->layer->hooks[i]))
 			attach_hook(state, i);
 	forget_symbols(state);
 }
@@ -375,7 +346,8 @@ static bool lacks_trampoline(const struct gt_layer_state *state)
 	for (size_t i = 0; i < state->layer->hook_count && !state->no_trampolines; i++) {
 		const char *first = state->layer->hooks[i].fallback_of;
 		const struct gt_hook *hook = first ? find_hook(state->layer, first) : NULL;
-		const struct hook_state *at = first ? state_of(state, first) : NULL;
+		const struct gt_hook_state *at =
+			first ? gt_hook_state_of(state->layer, state->hooks, first) : NULL;
 
 		if (hook && has_trampoline(hook) && at->error && at->error != -ENOENT)
 			return true;
@@ -451,97 +423,6 @@ static void attach_hooks(struct gt_layer_state *state)
 		attach_all(state);
 }
 
-/* ---- what is missing ---------------------------------------------------------------------- */
-
-/* Whether what a hook shows is missing: neither it nor a fallback is attached. */
-static bool is_missing(const struct gt_layer_state *state, size_t index)
-{
-	const struct gt_hook *hook = &state->layer->hooks[index];
-
-	if (state->hooks[index].link || is_superseded(state, hook))
-		return false;
-	for (size_t i = 0; i < state->layer->hook_count; i++)
-		if (state->layer->hooks[i].fallback_of && state->hooks[i].link &&
-		    !strcmp(state->layer->hooks[i].fallback_of, hook->program))
-			return false;
-	return true;
-}
-
-static void put_reason(struct gt_strbuf *text, const struct gt_hook *hook, int error)
-{
-	bool is_tracepoint = hook->kind <= GT_HOOK_BTF_TRACEPOINT;
-	const char *what = is_tracepoint ? "tracepoint" : "function";
-
-	if (waits_for_module(hook))
-		gt_strbuf_printf(text, "the module %s is not loaded", hook->module);
-	else if (is_tracepoint && error == -ENOENT)
-		gt_strbuf_printf(text, "this kernel has no tracepoint %s", hook->point);
-	else if (!is_tracepoint && error == -ENOENT && access("/proc/kallsyms", R_OK) == 0 &&
-		 access("/sys/bus/event_source/devices/kprobe", F_OK) == 0)
-		gt_strbuf_printf(text, "this kernel has no function %s", hook->point);
-	else if (!is_tracepoint && access("/sys/bus/event_source/devices/kprobe", F_OK) != 0)
-		gt_strbuf_printf(text,
-				 "function %s: this kernel has no kprobes (CONFIG_KPROBE_EVENTS)",
-				 hook->point);
-	else
-		gt_strbuf_printf(text, "%s %s: %s", what, hook->point, strerror(-error));
-}
-
-/* What is missing, and why; nothing if all is there. Returns the number of hooks that are. */
-static size_t put_missing(struct gt_strbuf *text, const struct gt_layer_state *state)
-{
-	const char *module = NULL, *lacks = NULL;
-	size_t attached = 0;
-
-	for (size_t i = 0; i < state->layer->hook_count; i++) {
-		const struct gt_hook *hook = &state->layer->hooks[i];
-
-		attached += state->hooks[i].link != NULL;
-		if (!hook->lacks || hook->fallback_of || !is_missing(state, i))
-			continue;
-		if (waits_for_module(hook) && module && !strcmp(module, hook->module))
-			continue;
-		if (!waits_for_module(hook) && lacks && !strcmp(lacks, hook->lacks))
-			continue;
-		gt_strbuf_puts(text, text->length ? "; " : "");
-		if (!waits_for_module(hook))
-			gt_strbuf_printf(text, "%s are not shown: ", hook->lacks);
-		put_reason(text, hook, state->hooks[i].error);
-		if (waits_for_module(hook))
-			module = hook->module;
-		else
-			lacks = hook->lacks;
-	}
-	return attached;
-}
-
-/* Whether a hook is optional, and this kernel has no such tracepoint. */
-static bool is_unknown(const struct gt_layer_state *state, size_t index)
-{
-	const struct gt_hook *hook = &state->layer->hooks[index];
-
-	return !hook->lacks && !hook->fallback_of && !depends_on_preemption(hook) &&
-	       !waits_for_module(hook) && hook->kind <= GT_HOOK_BTF_TRACEPOINT &&
-	       state->hooks[index].error == -ENOENT && is_missing(state, index);
-}
-
-static void put_unknown(struct gt_strbuf *text, const struct gt_layer_state *state)
-{
-	for (size_t i = 0; i < state->layer->hook_count; i++)
-		if (is_unknown(state, i))
-			gt_strbuf_printf(text, "%s%s",
-					 text->length ? ", " : "this kernel has no tracepoint ",
-					 state->layer->hooks[i].point);
-}
-
-static bool waits_for_modules(const struct gt_layer_state *state)
-{
-	for (size_t i = 0; i < state->layer->hook_count; i++)
-		if (is_missing(state, i) && waits_for_module(&state->layer->hooks[i]))
-			return true;
-	return false;
-}
-
 /* ---- the source --------------------------------------------------------------------------- */
 
 static struct gt_layer_state *new_state(const struct gt_layer *layer, const struct gt_host *host,
@@ -583,14 +464,16 @@ GT_DEFINE_AUTO(layer, struct gt_layer_state, gt_layer_close)
 
 void gt_layer_missing(void *opaque, struct gt_strbuf *text)
 {
-	put_missing(text, opaque);
+	const struct gt_layer_state *state = opaque;
+
+	gt_layer_put_missing(state->layer, state->hooks, text);
 }
 
 int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
 		   struct gt_diag *diag)
 {
 	gt_auto(layer) struct gt_layer_state *state = new_state(layer, NULL, types);
-	gt_auto_strbuf missing = GT_STRBUF_INIT, unknown = GT_STRBUF_INIT;
+	gt_auto_strbuf missing = GT_STRBUF_INIT, optional = GT_STRBUF_INIT;
 	int error = state ? gt_load_check(diag) : -ENOMEM;
 
 	if (!error)
@@ -598,12 +481,12 @@ int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,
 	if (error)
 		return error;
 	attach_hooks(state);
-	put_missing(&missing, state);
+	gt_layer_put_missing(state->layer, state->hooks, &missing);
 	if (missing.length)
 		return gt_diag(diag, -ENOENT, layer->name, NULL, "%s", gt_strbuf_string(&missing));
-	put_unknown(&unknown, state);
-	return unknown.length
-		       ? gt_diag(diag, 0, layer->name, NULL, "%s", gt_strbuf_string(&unknown))
+	gt_layer_put_optional(state->layer, state->hooks, &optional);
+	return optional.length
+		       ? gt_diag(diag, 0, layer->name, NULL, "%s", gt_strbuf_string(&optional))
 		       : 0;
 }
 
@@ -622,16 +505,18 @@ static bool is_wanted_by_name(const struct gt_layer_state *state)
 static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 {
 	gt_auto_strbuf missing = GT_STRBUF_INIT;
-	size_t attached = put_missing(&missing, state);
+	size_t attached = gt_layer_put_missing(state->layer, state->hooks, &missing);
 
-	if (!attached && !state->extra.emitted && !waits_for_modules(state))
+	if (!attached && !state->extra.emitted &&
+	    !gt_layer_waits_for_modules(state->layer, state->hooks))
 		return gt_diag(diag, -ENOENT, state->layer->name, NULL, "%s",
 			       gt_strbuf_string(&missing));
 	if (missing.length && is_wanted_by_name(state))
 		gt_event_queue_note(state->host->events, "%s: %s%s", state->layer->name,
 				    gt_strbuf_string(&missing),
-				    waits_for_modules(state) ? " (events are shown once it is)"
-							     : "");
+				    gt_layer_waits_for_modules(state->layer, state->hooks)
+					    ? " (events are shown once it is)"
+					    : "");
 	return 0;
 }
 
