@@ -119,9 +119,13 @@ iterations_at() {
 
 @test "cudacounter: a kernel runs at least as long as its blocks do on average, or has no times" {
 	export SOFTGPU_TIME=virtual
-	tool cudacounter --json -- "$examples/matmul"
-	output=$(grep '^{' <<<"$output")
-	expect_json '.[0].kernels[0] | .block_time > 0 and .time >= .block_time / .blocks'
+	local example
+	for example in matmul vectoradd; do # of as many blocks as it has groups, and of more
+		tool cudacounter --json -- "$examples/$example"
+		output=$(grep '^{' <<<"$output")
+		expect_json '.[0].kernels[0] | .block_time > 0 and .time >= .block_time / .blocks and
+			.time < 2 * .block_time'
+	done
 	# Threads that do not return.
 	ptx_program ".version 7.0
 		.target sm_75
