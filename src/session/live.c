@@ -54,6 +54,7 @@ struct gt_live {
 	gt_opened_list sources;
 	struct gt_event_queue records; /* of the companion, not yet in the stream */
 	size_t records_put;            /* of these, that are */
+	uint64_t polled;               /* when the companion was asked for them last */
 	GT_VEC(int) target_fds;        /* pidfds of options->processes */
 	size_t targets_left;
 
@@ -145,6 +146,7 @@ static void poll_companion(struct gt_live *live, bool ended)
 	const struct gt_companion *companion = live->options->companion;
 	struct gt_diag diag = {0};
 
+	live->polled = ended ? UINT64_MAX : gt_clock_monotonic();
 	if (companion && companion->poll(companion->context, &live->records, ended, &diag))
 		gt_event_queue_note(live->host.events, "%s", diag.text);
 	/* The account has the losses of that queue. */
@@ -153,6 +155,14 @@ static void poll_companion(struct gt_live *live, bool ended)
 	/* Calls are sorted in the pipeline. */
 	if (is_via_agent(live))
 		put_records(live, UINT64_MAX);
+}
+
+/* Before an event of the ring, which may be later than the last poll. */
+static void put_earlier_records(struct gt_live *live, uint64_t time)
+{
+	if (live->options->companion && time >= live->polled)
+		poll_companion(live, false);
+	put_records(live, time);
 }
 
 /* Whether the companion has events that were not read. */
@@ -188,7 +198,7 @@ static void take_record(void *opaque, void *data, size_t size)
 	}
 	if (size >= sizeof(*event) &&
 	    (event->kind == GT_EVENT_call || event->kind == GT_EVENT_entry))
-		put_records(live, event->time);
+		put_earlier_records(live, event->time);
 	gt_pipeline_put(live->pipeline, event, size);
 }
 

@@ -245,6 +245,13 @@ trace_times() {
 		{add: 2, negate: 1}'
 }
 
+@test "a kernel of clCreateKernelsInProgram that is launched at once has its name" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	analyse kernels --gpu-times all -- "$build/tests/programs/opencl_commands" names
+	expect_json '.[0].kernels | map({(.kernel): .launches}) | add == {add: 300, negate: 300}'
+}
+
 @test "a recorded program that uses CUDA and OpenCL has the work of both in one report" {
 	need_opencl
 	need_file "$build/tests/programs/opencl" "test program for OpenCL"

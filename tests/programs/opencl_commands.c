@@ -3,13 +3,16 @@
  * One command of OpenCL of each kind, in a queue with profiling, or without (argument `plain`): 4
  * kernels, 2 of them by clCreateKernelsInProgram, one native; 16 copies, maps and unmaps; 3 fills.
  * One more fails. The program prints "right" if the results are.
+ *
+ * Argument `names`: 2 * ROUNDS new kernels instead, each launched as soon as it exists.
  */
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "opencl.h"
 
-enum { SIZE = 4096, WIDTH = 16, HEIGHT = 8, PIXEL = 16 };
+enum { SIZE = 4096, WIDTH = 16, HEIGHT = 8, PIXEL = 16, ROUNDS = 300 };
 
 static const char source[] = "__kernel void add(__global int *values, int number)\n"
 			     "{\n"
@@ -147,18 +150,52 @@ static bool use_shared_memory(void)
 	return values[255] == 9;
 }
 
-int main(int count, char **arguments)
+static void launch_new_kernels(void)
 {
-	bool is_plain = count > 1 && !strcmp(arguments[1], "plain"), right;
+	static cl_kernel kernels[ROUNDS][2];
+	const size_t one = 1;
+	const int number = 3;
 
-	opencl = opencl_open(source);
-	queue = opencl_queue(&opencl, is_plain ? 0 : CL_QUEUE_PROFILING_ENABLE);
-	buffer = opencl_buffer(&opencl, SIZE);
-	other = opencl_buffer(&opencl, SIZE);
-	right = use_buffers();
+	for (int i = 0; i < ROUNDS; i++) {
+		CHECK(clCreateKernelsInProgram(opencl.program, 2, kernels[i], NULL));
+		for (int j = 0; j < 2; j++) {
+			clSetKernelArg(kernels[i][j], 0, sizeof(buffer), &buffer);
+			clSetKernelArg(kernels[i][j], 1, sizeof(number), &number);
+			CHECK(clEnqueueNDRangeKernel(queue, kernels[i][j], 1, NULL, &one, &one, 0,
+						     NULL, NULL));
+		}
+		/* Over many of gputap's turns. */
+		usleep(1000);
+	}
+	CHECK(clFinish(queue));
+	/* Not before: handles would be used again. */
+	for (int i = 0; i < ROUNDS; i++)
+		for (int j = 0; j < 2; j++)
+			CHECK(clReleaseKernel(kernels[i][j]));
+}
+
+static bool use_all(void)
+{
+	bool right = use_buffers();
+
 	right = use_images() && right;
 	right = use_kernels() && right;
-	right = use_shared_memory() && right;
+	return use_shared_memory() && right;
+}
+
+int main(int count, char **arguments)
+{
+	const char *mode = count > 1 ? arguments[1] : "";
+	bool right = true;
+
+	opencl = opencl_open(source);
+	queue = opencl_queue(&opencl, strcmp(mode, "plain") ? CL_QUEUE_PROFILING_ENABLE : 0);
+	buffer = opencl_buffer(&opencl, SIZE);
+	other = opencl_buffer(&opencl, SIZE);
+	if (strcmp(mode, "names"))
+		right = use_all();
+	else
+		launch_new_kernels();
 	puts(right ? "right" : "wrong");
 	CHECK(clReleaseMemObject(buffer));
 	CHECK(clReleaseMemObject(other));
