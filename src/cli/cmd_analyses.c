@@ -109,7 +109,7 @@ static const char *const why_examples[] = {
 	"gputap why 17 run.gtap                   # operation #17 of 'gputap report'",
 	"gputap why --call cudaMalloc run.gtap    # the longest calls of cudaMalloc",
 	"gputap why --jobs --xids run.gtap        # the longest jobs, and errors of the GPU",
-	"gputap why job:7:1 run.gtap              # the job of the DRM scheduler with this fence",
+	"gputap why fence:7:1 run.gtap            # the job of the DRM scheduler with this fence",
 	"gputap why --syscall ioctl run.gtap      # the longest ioctls",
 	"sudo gputap why -e cuda,sched,syscall -- ./train  # with the threads' sleeps",
 	"sudo gputap why -e all -- ./train         # … and ioctls, jobs, page faults, I/O, Xids",
@@ -331,9 +331,9 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"the longest of these (Xids: the first) and number them. "
 					"EVENT is one of them: gap:N, call:N, syscall:N, fault:N, "
 					"job:N or xid:N, with the number of these lists; "
-					"job:CONTEXT:SEQNO, the job with this fence, as 'gputap "
-					"trace -e drm' prints it; or N, operation #N of 'gputap "
-					"report'.",
+					"fence:CONTEXT:SEQNO (or job:CONTEXT:SEQNO), the job with "
+					"this fence, as 'gputap trace -e drm,fence' prints both; "
+					"or N, operation #N of 'gputap report'.",
 				.examples = why_examples,
 				OPTIONS(why_options),
 			},

@@ -7,18 +7,20 @@
 #include "base/clean.h"
 #include "base/text.h"
 
-static const struct {
+static const struct kind {
 	const char *name;
 	enum gt_explained_kind kind;
+	bool has_number, has_fence; /* what may follow it */
 } kinds[] = {
-	{"gap", GT_EXPLAIN_GAPS},     {"call", GT_EXPLAIN_CALLS}, {"syscall", GT_EXPLAIN_SYSCALLS},
-	{"fault", GT_EXPLAIN_FAULTS}, {"job", GT_EXPLAIN_JOBS},   {"xid", GT_EXPLAIN_XIDS},
+	{"gap", GT_EXPLAIN_GAPS, true, false},         {"call", GT_EXPLAIN_CALLS, true, false},
+	{"syscall", GT_EXPLAIN_SYSCALLS, true, false}, {"fault", GT_EXPLAIN_FAULTS, true, false},
+	{"job", GT_EXPLAIN_JOBS, true, true},          {"fence", GT_EXPLAIN_JOBS, false, true},
+	{"xid", GT_EXPLAIN_XIDS, true, false},
 };
 
-/* "CONTEXT:SEQNO" */
-static int parse_fence(const char *text, struct gt_explain_request *events)
+/* "CONTEXT:SEQNO", with its colon. */
+static int parse_fence(const char *text, const char *colon, struct gt_explain_request *events)
 {
-	const char *colon = strchr(text, ':');
 	gt_autofree char *context = strndup(text, (size_t)(colon - text));
 	uint64_t values[2];
 
@@ -33,20 +35,20 @@ static int parse_fence(const char *text, struct gt_explain_request *events)
 }
 
 /* What follows "KIND:". */
-static int parse_kind(const char *text, enum gt_explained_kind kind, struct gt_report_options *how)
+static int parse_kind(const char *text, const struct kind *kind, struct gt_report_options *how)
 {
+	const char *colon = strchr(text, ':');
 	uint64_t number = 0;
-	int error;
+	int error = -EINVAL;
 
-	if (kind == GT_EXPLAIN_JOBS && strchr(text, ':'))
-		error = parse_fence(text, &how->events);
-	else
-		error = gt_parse_u64(text, &number) || !number || number > GT_MAX_WHY_NUMBER
-				? -EINVAL
-				: 0;
+	if (kind->has_fence && colon)
+		error = parse_fence(text, colon, &how->events);
+	else if (kind->has_number && !gt_parse_u64(text, &number) && number &&
+		 number <= GT_MAX_WHY_NUMBER)
+		error = 0;
 	if (error)
 		return error;
-	how->events.kinds = kind;
+	how->events.kinds = kind->kind;
 	how->number = number;
 	return 0;
 }
@@ -59,7 +61,7 @@ int gt_why_event_parse(const char *text, struct gt_report_options *how)
 		size_t length = strlen(kinds[i].name);
 
 		if (!strncmp(text, kinds[i].name, length) && text[length] == ':')
-			return parse_kind(text + length + 1, kinds[i].kind, how);
+			return parse_kind(text + length + 1, &kinds[i], how);
 	}
 	if (gt_parse_u64(text + (*text == '#'), &operation) || !operation)
 		return -ENOENT;

@@ -214,7 +214,7 @@ kinds_from_log() {
 	expect_output_line '^steps\(unsigned int\*, int\) #5 ended at T\+.*; before, latest first:$'
 	gputap why first run.gtap
 	expect_status 2
-	expect_error "gputap: invalid event 'first' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, job:CONTEXT:SEQNO or xid:N; before the capture) (try 'gputap why --help')"
+	expect_error "gputap: invalid event 'first' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, fence:CONTEXT:SEQNO or xid:N; before the capture) (try 'gputap why --help')"
 	gputap why --gap 2 run.gtap
 	second=$output
 	gputap why gap:2 run.gtap
@@ -270,10 +270,10 @@ kinds_from_log() {
 
 @test "names of events of why that are not valid, or do not exist, are errors" {
 	"$build/tests/programs/synthetic" run.gtap 2
-	for event in gap:0 call: fault:x job:7: job:7:1:1 job:0:0 syscall:10001 xid:-1; do
+	for event in gap:0 call: fault:x job:7: job:7:1:1 job:0:0 fence:1 fence:7: fence:0:0 syscall:10001 xid:-1; do
 		gputap why "$event" run.gtap
 		expect_status 2
-		expect_error "gputap: invalid event '$event' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, job:CONTEXT:SEQNO or xid:N) (try 'gputap why --help')"
+		expect_error "gputap: invalid event '$event' (N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, fence:CONTEXT:SEQNO or xid:N) (try 'gputap why --help')"
 	done
 	for options in '--faults xid:1' '--gap 2 5' '--call cudaFree syscall:1' '--gap 2 --xids' '--xids gap:1'; do
 		# shellcheck disable=SC2086 # words
@@ -291,6 +291,7 @@ kinds_from_log() {
 		syscall:3|there is no syscall 3: at most 2 system calls of a process
 		xid:2|there is no Xid 2: at most 1 Xid of a process
 		fault:1|no page fault with a known duration was seen: this needs the source fault \(-e\)
+		fence:7:1|no job with the fence 7:1 was seen: 'gputap trace -e drm' prints jobs with theirs
 		job:7:1|no job with the fence 7:1 was seen: 'gputap trace -e drm' prints jobs with theirs
 	END
 }
