@@ -333,15 +333,14 @@ kinds_from_log() {
 	expect_status 0
 }
 
-# record_cause CAUSE: the same with threads' sleeps and system calls; $last is the last operation. The
-# program provokes the cause until it has most of the time, whatever the machine's speed.
+# record_cause CAUSE: with threads' sleeps and system calls; $last is the last operation. The program
+# provokes the cause until it has most of the time, whatever the machine's speed.
 record_cause() {
 	need_root
-	need_file "$build/tests/programs/causes" "program of CUDA (clang for PTX)"
-	SOFTGPU_QUEUE=8 SOFTGPU_LOG=$PWD/log.json gputap trace -e cuda,sched,syscall -o calls.gtap -- \
-		"$build/tests/programs/causes" "$1"
+	need_file "$examples/causes" "example (clang for PTX)"
+	SOFTGPU_QUEUE=32 gputap record -e cuda,sched,syscall -o run.gtap -- "$examples/causes" "$1"
 	expect_status 0
-	"$build/tests/programs/gpu_times" calls.gtap log.json run.gtap
+	expect_output_line "^causes: $1 took [0-9]+ % of the time$"
 	gputap export --format jsonl -o run.jsonl run.gtap
 	last=$(jq -s '[.[] | select(.kernel and (.kernel | startswith("last"))) | .number] | max' run.jsonl)
 }

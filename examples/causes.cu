@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Causes of late work on a GPU, one by one:
+ * Causes of late work on a GPU, one by one, for `gputap why`:
  *
- *     causes late        the thread sleeps between two kernels
+ *     causes late        the thread sleeps between two kernels (the default)
  *     causes lock        it waits for a mutex that another thread holds
  *     causes copy        it is blocked in a copy behind a long kernel before the last kernel
  *     causes dependency  the last kernel waits for an event of another stream
- *     causes queue       it is blocked in a launch into a full stream (SOFTGPU_QUEUE=8) before the
+ *     causes queue       it is blocked in a launch into a full stream (SOFTGPU_QUEUE=32) before the
  *                        last kernel, in another stream
  *
  * A cause is provoked again, and for longer, until it has taken two thirds of the time since the
@@ -15,22 +15,12 @@
  */
 #include <cuda_runtime.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(call)                                                                                \
-	do {                                                                                       \
-		cudaError_t error = (call);                                                        \
-		if (error != cudaSuccess) {                                                        \
-			fprintf(stderr, "causes: line %d: %s\n", __LINE__,                         \
-				cudaGetErrorName(error));                                          \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "check.h"
 
 #define PAUSE 200000  /* µs, the first time */
 #define LONG 20000000 /* steps of a kernel, the first time … */
@@ -186,30 +176,35 @@ static double fill_queue(double factor)
 	return spent;
 }
 
-static void provoke(const char *name, double start)
+static const struct cause {
+	const char *name;
+	double (*provoke)(double factor);
+} causes[] = {
+	{"late", late},         {"lock", lock},        {"copy", copy},
+	{"dependency", depend}, {"queue", fill_queue},
+};
+#define CAUSES (sizeof(causes) / sizeof(*causes))
+
+/* Until it has taken two thirds of the time since `start`. */
+static int provoke(const struct cause *cause, double start)
 {
-	static const struct {
-		const char *name;
-		double (*run)(double factor);
-	} causes[] = {
-		{"late", late},         {"lock", lock},        {"copy", copy},
-		{"dependency", depend}, {"queue", fill_queue},
-	};
 	double factor = 1;
 
-	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
-		for (int tries = 0; !strcmp(name, causes[i].name) && tries < MAX_TRIES; tries++) {
-			double spent = causes[i].run(factor), all = seconds() - start;
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		double spent = cause->provoke(factor), all = seconds() - start;
 
-			if (spent * 3 > all * 2)
-				return;
-			factor *= 4 * all / spent;
+		if (spent * 3 > all * 2) {
+			printf("causes: %s took %.0f %% of the time\n", cause->name,
+			       100 * spent / all);
+			return 0;
 		}
-	fprintf(stderr, "causes: invalid cause '%s', or it took too little of the time\n", name);
-	exit(1);
+		factor *= 4 * all / spent;
+	}
+	fprintf(stderr, "causes: %s took less than two thirds of the time\n", cause->name);
+	return 1;
 }
 
-static void run(const char *cause, double start)
+static int run(const struct cause *cause, double start)
 {
 	CHECK(cudaMalloc(&memory, 64));
 	CHECK(cudaMemset(memory, 0, 64));
@@ -219,18 +214,25 @@ static void run(const char *cause, double start)
 	CHECK(cudaEventCreate(&ended));
 	run_steps(second, SHORT);
 	CHECK(cudaDeviceSynchronize());
-	provoke(cause, start);
+	return provoke(cause, start);
 }
 
 int main(int count, char **arguments)
 {
+	const char *name = count > 1 ? arguments[1] : causes[0].name;
 	double start = seconds();
-	pid_t child = fork();
 	int status;
 
-	if (!child) {
-		run(count > 1 ? arguments[1] : "", start);
-		exit(0);
+	for (size_t i = 0; i < CAUSES; i++) {
+		pid_t child;
+
+		if (strcmp(name, causes[i].name))
+			continue;
+		child = fork();
+		if (!child)
+			exit(run(&causes[i], start));
+		return child > 0 && waitpid(child, &status, 0) == child && !status ? 0 : 1;
 	}
-	return child > 0 && waitpid(child, &status, 0) == child && !status ? 0 : 1;
+	fprintf(stderr, "usage: causes late|lock|copy|dependency|queue\n");
+	return 2;
 }
