@@ -9,7 +9,8 @@
 
 /* What is valid, for error messages. */
 #define GT_WHY_EVENTS                                                                              \
-	"N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, fence:CONTEXT:SEQNO or xid:N"
+	"N of an operation, gap:N, call:N, syscall:N, fault:N, job:N, fence:CONTEXT:SEQNO or "     \
+	"xid:N"
 
 /*
  * Parse the name of an event: the number of an operation ("17", "#17"), a kind with a number in the
