@@ -143,6 +143,9 @@ static void crowd_contexts(void)
 			error = cuMemAlloc(&word, 8);
 		if (!error)
 			error = cuMemsetD32(word, 7, 2);
+		/* Or its context may end before it. */
+		if (!error)
+			error = cuCtxSynchronize();
 	}
 	SHOW(error);
 	SHOW(cuCtxDestroy(others[0]));
