@@ -232,8 +232,16 @@ void gt_python_location(const struct gt_python_names *python, uint64_t address,
 }
 
 /* Files whose frames are between a Python function and what it calls. */
-static const char *const interpreter_files[] = {"libpython3.", "python3.", "python3", "_ctypes.",
-						"libffi.so"};
+static const char *const interpreter_files[] = {"libpython3.", "python", "_ctypes.", "libffi.so"};
+
+static bool has_symbol(const struct gt_location *location, const char *prefix)
+{
+	for (size_t i = 0; i < location->frame_count; i++)
+		if (location->frames[i].symbol &&
+		    !strncmp(location->frames[i].symbol, prefix, strlen(prefix)))
+			return true;
+	return false;
+}
 
 enum gt_python_relation gt_python_relation_of(const struct gt_location *location)
 {
@@ -242,15 +250,13 @@ enum gt_python_relation gt_python_relation_of(const struct gt_location *location
 
 	if (!name)
 		return GT_PYTHON_UNKNOWN;
+	if (has_symbol(location, "__libc_start_"))
+		return GT_PYTHON_START;
 	for (size_t i = 0; i < gt_countof(interpreter_files); i++) {
 		if (strncmp(name, interpreter_files[i], strlen(interpreter_files[i])))
 			continue;
-		for (size_t k = 0; k < location->frame_count; k++)
-			if (location->frames[k].symbol &&
-			    !strncmp(location->frames[k].symbol, "_PyEval_EvalFrameDefault",
-				     strlen("_PyEval_EvalFrameDefault")))
-				return GT_PYTHON_EVAL;
-		return GT_PYTHON_INTERNAL;
+		return has_symbol(location, "_PyEval_EvalFrameDefault") ? GT_PYTHON_EVAL
+									: GT_PYTHON_INTERNAL;
 	}
 	return GT_PYTHON_FOREIGN;
 }
@@ -287,26 +293,35 @@ static void take_rest(struct stack_merge *merge)
 		take_run(merge);
 }
 
+/* The index after the outermost frame of the interpreter; if there is none, after all callers. */
+static size_t end_of_interpreter(const enum gt_python_relation *relations, size_t count)
+{
+	size_t end = 0, i;
+
+	/* Beyond, _start is in the interpreter's file, too. */
+	for (i = 0; i < count && relations[i] != GT_PYTHON_START; i++)
+		if (relations[i] == GT_PYTHON_EVAL || relations[i] == GT_PYTHON_INTERNAL)
+			end = i + 1;
+	return end ? end : i;
+}
+
 uint64_t *gt_python_merge(const struct gt_python_names *python, uint32_t process, uint64_t stack,
 			  const __u64 *addresses, const enum gt_python_relation *relations,
 			  size_t count, size_t *ret_count)
 {
 	struct names_key key = {process, stack};
 	struct stack_merge merge = {.stack = gt_hash_get(python->stacks, &key, sizeof(key))};
-	size_t end = 0; /* after the outermost frame of the interpreter */
+	size_t end = end_of_interpreter(relations, count);
 
 	if (!merge.stack || !merge.stack->count)
 		return NULL;
 	merge.merged = calloc(merge.stack->count + count, sizeof(*merge.merged));
 	if (!merge.merged)
 		return NULL;
-	for (size_t i = 0; i < count; i++)
-		if (relations[i] == GT_PYTHON_EVAL || relations[i] == GT_PYTHON_INTERNAL)
-			end = i + 1;
 	for (size_t i = 0; i < count; i++) {
 		if (relations[i] == GT_PYTHON_EVAL)
 			take_run(&merge);
-		else if (relations[i] == GT_PYTHON_FOREIGN)
+		else if (relations[i] == GT_PYTHON_FOREIGN || relations[i] == GT_PYTHON_START)
 			merge.merged[merge.count++] = addresses[i];
 		/* The compiler may have moved a part of the function that executes frames. */
 		if (i + 1 == end)

@@ -36,6 +36,7 @@ enum gt_python_relation {
 	GT_PYTHON_UNKNOWN,  /* in no mapped file: where frame pointers are missing, no address */
 	GT_PYTHON_INTERNAL, /* of the interpreter, or between it and a foreign function */
 	GT_PYTHON_EVAL,     /* executes Python frames */
+	GT_PYTHON_START,    /* of libc, calls main() */
 };
 
 /* Return the relation of a native frame. */
@@ -46,9 +47,10 @@ bool gt_python_has_frames(const struct gt_python_names *python, uint32_t process
 
 /*
  * Merge the native callers of a stack, with their relations, with its Python frames: an EVAL frame
- * becomes the frames that it executes, other frames of the interpreter are omitted. Returns NULL if
- * the stack has no Python frames, or there is no memory; else the merged addresses, which the
- * caller frees.
+ * becomes the frames that it executes, other frames of the interpreter are omitted. Python frames
+ * that remain, since an EVAL frame has no symbol, come after the outermost frame of the
+ * interpreter, before the START frames. Returns NULL if the stack has no Python frames, or there is
+ * no memory; else the merged addresses, which the caller frees.
  */
 uint64_t *gt_python_merge(const struct gt_python_names *python, uint32_t process, uint64_t stack,
 			  const __u64 *addresses, const enum gt_python_relation *relations,

@@ -169,6 +169,7 @@ static char *merged_stack(const enum gt_python_relation *relations, size_t count
 #define I GT_PYTHON_INTERNAL
 #define F GT_PYTHON_FOREIGN
 #define U GT_PYTHON_UNKNOWN
+#define S GT_PYTHON_START
 
 /* inner (in a run with middle), then outer in a run of its own. */
 static void feed_two_runs(void)
@@ -199,6 +200,17 @@ TEST("where unwinding ends within the interpreter, no Python frame is missing")
 	CHECK_STR(merged_stack((enum gt_python_relation[]){F, E}, 2),
 		  "1 inner:3 middle:6 outer:7 ");
 	CHECK_STR(merged_stack(NULL, 0), "inner:3 middle:6 outer:7 ");
+}
+
+TEST("where no frame that executes Python has a symbol, what called main() is the outermost")
+{
+	feed_two_runs();
+	CHECK_STR(merged_stack((enum gt_python_relation[]){F, I, I, S, S, I}, 6),
+		  "1 inner:3 middle:6 outer:7 4 5 ");
+	CHECK_STR(merged_stack((enum gt_python_relation[]){F, I, E, F, I, S, I}, 7),
+		  "1 inner:3 middle:6 4 outer:7 6 ");
+	CHECK_STR(merged_stack((enum gt_python_relation[]){F, S}, 2),
+		  "1 inner:3 middle:6 outer:7 2 ");
 }
 
 TEST("more native frames that execute Python than runs are omitted")
