@@ -29,7 +29,7 @@ void gt_put_frame(struct gt_strbuf *text, const struct gt_location *location,
 		gt_strbuf_printf(text, "+0x%" PRIx64, frame->offset);
 	gt_strbuf_puts(text, " (");
 	gt_put_printable(text, base_name(frame->file ? frame->file : location->path));
-	if (frame->file)
+	if (frame->file && frame->line)
 		gt_strbuf_printf(text, ":%" PRIu32, frame->line);
 	gt_strbuf_putc(text, ')');
 }

@@ -70,7 +70,8 @@ static void json_frame(void *context, const struct gt_stack_frame *frame)
 		gt_json_string(json, "function", named->function);
 	if (named && named->file) {
 		gt_json_string(json, "file", named->file);
-		gt_json_u64(json, "line", named->line);
+		if (named->line)
+			gt_json_u64(json, "line", named->line);
 	}
 	if (named && named->inlined)
 		gt_json_bool(json, "inlined", true);
