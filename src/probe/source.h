@@ -24,6 +24,7 @@ struct gt_kernel_types;
 struct gt_strbuf;
 struct gt_target;
 struct gt_hold;
+struct gt_pythons;
 struct gt_layer;
 struct gt_unwind_maps;
 
@@ -31,7 +32,7 @@ struct gt_unwind_maps;
 struct gt_host {
 	int ring_fd;      /* BPF_MAP_TYPE_RINGBUF: records go there */
 	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
-	int pythons_fd;   /* BPF_MAP_TYPE_HASH, __u32 process id -> struct gt_python; or -1 */
+	struct gt_pythons *pythons; /* the processes with an interpreter; NULL: not wanted */
 	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
 	struct gt_kernel_types *types;
 	struct gt_filter filter;

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <bpf/bpf.h>
-
 #include "api/api.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -31,7 +29,6 @@ struct gt_enrich {
 	struct gt_unwind_maps *unwind_maps; /* NULL: not wanted */
 	struct gt_hash *processes;          /* process -> its latest `process` event */
 	struct gt_pythons *pythons;         /* NULL: not wanted */
-	int pythons_fd;
 	struct gt_enriched result;
 	uint64_t lost; /* beside those of the queues in `result` */
 	union {
@@ -63,15 +60,12 @@ void gt_enrich_free(struct gt_enrich *enrich)
 	if (enrich->processes)
 		gt_hash_free_with(enrich->processes, free);
 	gt_callers_free(enrich->callers);
-	gt_pythons_free(enrich->pythons);
 	free(enrich);
 }
 
-int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd)
+void gt_enrich_find_pythons(struct gt_enrich *enrich, struct gt_pythons *pythons)
 {
-	enrich->pythons = gt_pythons_new();
-	enrich->pythons_fd = map_fd;
-	return enrich->pythons ? 0 : -ENOMEM;
+	enrich->pythons = pythons;
 }
 
 void gt_enrich_fill_unwind_maps(struct gt_enrich *enrich, struct gt_unwind_maps *maps)
@@ -148,18 +142,8 @@ static void add_cgroup(struct gt_enrich *enrich, const struct gt_event *of)
 			  gt_event_new(GT_EVENT_cgroup, gt_strbuf_string(&path), path.length));
 }
 
-/* An entry that does not fit costs Python frames, and nothing else. */
-static void find_python(struct gt_enrich *enrich, const struct gt_event_mapping *mapping)
-{
-	struct gt_python python;
-
-	if (enrich->pythons && gt_pythons_find(enrich->pythons, mapping, &python))
-		bpf_map_update_elem(enrich->pythons_fd, &mapping->head.process, &python, BPF_ANY);
-}
-
 static void learn_mapping(struct gt_enrich *enrich, const struct gt_event *event)
 {
-	find_python(enrich, (const void *)event);
 	if (enrich->unwind_maps)
 		gt_unwind_maps_add_mapping(enrich->unwind_maps, (const void *)event);
 	if (enrich->callers && gt_callers_learn(enrich->callers, event))
@@ -178,6 +162,9 @@ static void add_mapping(struct gt_enrich *enrich, const struct gt_event *of,
 		event->end = mapping->end;
 		event->offset = mapping->offset;
 		event->inode = mapping->inode;
+		/* Of later mappings, the sources enter the interpreters before these can run. */
+		if (enrich->pythons)
+			gt_pythons_add_mapping(enrich->pythons, event);
 		learn_mapping(enrich, &event->head);
 	}
 	add_after(enrich, of, event ? &event->head : NULL);
@@ -368,7 +355,7 @@ const struct gt_enriched *gt_enrich_event(struct gt_enrich *enrich, const struct
 		break;
 	case GT_EVENT_exit:
 		if (enrich->pythons)
-			bpf_map_delete_elem(enrich->pythons_fd, &event->process);
+			gt_pythons_remove(enrich->pythons, event->process);
 		break;
 	case GT_EVENT_call:
 	case GT_EVENT_entry:

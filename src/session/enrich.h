@@ -13,6 +13,7 @@
 #include "event/queue.h"
 
 struct gt_enrich;
+struct gt_pythons;
 struct gt_unwind_maps;
 
 struct gt_enrich_options {
@@ -32,11 +33,8 @@ struct gt_enrich *gt_enrich_new(const struct gt_enrich_options *options);
 void gt_enrich_free(struct gt_enrich *enrich);
 GT_DEFINE_AUTO(enrich, struct gt_enrich, gt_enrich_free)
 
-/*
- * Enter the processes that map a Python interpreter into a BPF map (gt_host.pythons_fd), which
- * must outlive the last event. 0 or -ENOMEM.
- */
-int gt_enrich_find_pythons(struct gt_enrich *enrich, int map_fd);
+/* Enter the processes that map a Python interpreter; `pythons` must outlive the last event. */
+void gt_enrich_find_pythons(struct gt_enrich *enrich, struct gt_pythons *pythons);
 /* Add the unwinding rules of mapped files to these maps, which must outlive the last event. */
 void gt_enrich_fill_unwind_maps(struct gt_enrich *enrich, struct gt_unwind_maps *maps);
 

@@ -19,7 +19,7 @@
 #include "probe/api/unwind_maps.h"
 #include "probe/kernel_types.h"
 #include "probe/load.h"
-#include "probe/python/python.h"
+#include "probe/python/find.h"
 #include "probe/sample.h"
 #include "probe/target.h"
 #include "session/command.h"
@@ -47,7 +47,8 @@ struct gt_live {
 	struct gt_when *when; /* NULL: none */
 	struct gt_condition conditions[GT_MAX_CONDITIONS];
 
-	int ring_fd, processes_fd, pythons_fd, epoll;
+	int ring_fd, processes_fd, epoll;
+	struct gt_pythons *pythons;         /* NULL: not wanted */
 	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
 	struct gt_signals signals;
 	struct gt_event_reader *reader;
@@ -236,17 +237,15 @@ static int wait_for(struct gt_live *live, int fd, enum wait_kind kind, size_t in
 /* Interpreters are of interest where callers are recorded. */
 static int make_map_of_pythons(struct gt_live *live, struct gt_diag *diag)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+	int error;
 
 	if (live->options->python == GT_PYTHON_OFF || live->options->stack == GT_STACK_NONE)
 		return 0;
-	live->pythons_fd = bpf_map_create(BPF_MAP_TYPE_HASH, "gputap_pythons", sizeof(__u32),
-					  sizeof(struct gt_python), MAX_PROCESSES, &options);
-	if (live->pythons_fd < 0)
-		return gt_load_failed(-errno, "session", diag);
-	if (gt_pipeline_find_pythons(live->pipeline, live->pythons_fd))
-		return gt_diag(diag, -ENOMEM, "session", NULL, "out of memory");
-	return 0;
+	error = gt_pythons_open(gt_pipeline_queue(live->pipeline), MAX_PROCESSES, &live->pythons,
+				diag);
+	if (!error)
+		gt_pipeline_find_pythons(live->pipeline, live->pythons);
+	return error;
 }
 
 /* Unwinding rules in the kernel. */
@@ -283,7 +282,7 @@ static int make_maps(struct gt_live *live, struct gt_diag *diag)
 		return error;
 	live->host.ring_fd = live->ring_fd;
 	live->host.processes_fd = live->processes_fd;
-	live->host.pythons_fd = live->pythons_fd;
+	live->host.pythons = live->pythons;
 	live->host.unwind_maps = live->unwind_maps;
 	live->host.wakeup_bytes = size / 8;
 	error = gt_event_reader_open(live->ring_fd, limit, &live->reader, diag);
@@ -474,7 +473,7 @@ static struct gt_live *live_new(const struct gt_trace_options *options)
 		return NULL;
 	live->options = options;
 	live->command = GT_SESSION_COMMAND_NONE;
-	live->ring_fd = live->processes_fd = live->pythons_fd = -1;
+	live->ring_fd = live->processes_fd = -1;
 	live->signals = GT_SIGNALS_NONE;
 	live->overhead.stats = -1;
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -824,15 +823,14 @@ void gt_live_close(struct gt_live *live)
 		close(*fd);
 	gt_vec_free(&live->target_fds);
 	gt_event_reader_close(live->reader);
-	for (int *fd =
-		     (int[]){live->ring_fd, live->processes_fd, live->pythons_fd, live->epoll, -2};
-	     *fd != -2; fd++)
+	for (int *fd = (int[]){live->ring_fd, live->processes_fd, live->epoll, -2}; *fd != -2; fd++)
 		if (*fd >= 0)
 			close(*fd);
 	gt_signals_release(&live->signals);
 	gt_session_command_free(&live->command);
 	gt_pipeline_free(live->pipeline);
 	gt_unwind_maps_close(live->unwind_maps);
+	gt_pythons_close(live->pythons);
 	gt_kernel_types_free(live->host.types);
 	gt_strbuf_free(&live->enabled);
 	gt_strbuf_free(&live->unavailable);

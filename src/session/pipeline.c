@@ -77,9 +77,9 @@ const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline)
 	return pipeline->names;
 }
 
-int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd)
+void gt_pipeline_find_pythons(struct gt_pipeline *pipeline, struct gt_pythons *pythons)
 {
-	return gt_enrich_find_pythons(pipeline->enrich, map_fd);
+	gt_enrich_find_pythons(pipeline->enrich, pythons);
 }
 
 void gt_pipeline_fill_unwind_maps(struct gt_pipeline *pipeline, struct gt_unwind_maps *maps)

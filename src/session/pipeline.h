@@ -13,6 +13,7 @@
 #include "session/session.h"
 
 struct gt_pipeline;
+struct gt_pythons;
 struct gt_unwind_maps;
 struct gt_when;
 
@@ -27,8 +28,8 @@ struct gt_event_queue *gt_pipeline_queue(struct gt_pipeline *pipeline);
 const struct gt_hash *gt_pipeline_processes(const struct gt_pipeline *pipeline);
 const struct gt_names *gt_pipeline_names(const struct gt_pipeline *pipeline);
 
-/* Enter the processes that map a Python interpreter into a BPF map. 0 or -ENOMEM. */
-int gt_pipeline_find_pythons(struct gt_pipeline *pipeline, int map_fd);
+/* Enter the processes that map a Python interpreter; `pythons` must outlive the last event. */
+void gt_pipeline_find_pythons(struct gt_pipeline *pipeline, struct gt_pythons *pythons);
 
 /* Add the unwinding rules of mapped files to these maps, which must outlive the last event. */
 void gt_pipeline_fill_unwind_maps(struct gt_pipeline *pipeline, struct gt_unwind_maps *maps);

@@ -29,6 +29,7 @@
 #include "probe/cost.h"
 #include "probe/hold/hold.h"
 #include "probe/load.h"
+#include "probe/python/find.h"
 #include "probe/source.h"
 
 /* Last: it uses the types above. */
@@ -208,7 +209,7 @@ static struct gt_call_settings make_settings(const struct gt_host *host, uint64_
 		.stack_copy = options->stack == GT_STACK_DWARF,
 		.unwind = host->unwind_maps != NULL,
 		.kernel_arguments = options->kernel_arguments,
-		.python = host->pythons_fd >= 0,
+		.python = host->pythons != NULL,
 		.has_agent = options->companion != NULL,
 		.condition_count = host->condition_count,
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
@@ -243,7 +244,8 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	error = gt_load_shared_maps(state->skeleton->maps.events, state->skeleton->maps.processes,
 				    host, diag);
 	if (!error && settings.python)
-		error = bpf_map__reuse_fd(state->skeleton->maps.pythons, host->pythons_fd);
+		error = bpf_map__reuse_fd(state->skeleton->maps.pythons,
+					  gt_pythons_fd(host->pythons));
 	if (!error && settings.unwind)
 		error = reuse_unwind_maps(state, host->unwind_maps);
 	if (!error && settings.sums)

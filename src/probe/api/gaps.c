@@ -13,6 +13,7 @@
 #include "elf/proc_maps.h"
 #include "event/kinds.h"
 #include "probe/api/unwind_maps.h"
+#include "probe/python/find.h"
 #include "probe/target.h"
 
 static void put_name(struct gt_event_gap *event, pid_t pid)
@@ -105,6 +106,9 @@ static void find_in_process(const struct gt_host *host, const struct gt_traced_f
 	}
 	if (is_traced && host->unwind_maps)
 		gt_unwind_maps_add_process(host->unwind_maps, pid);
+	/* It may map a file of the list later, and call it before it is known. */
+	if ((is_traced || host->filter.by_process) && host->pythons)
+		gt_pythons_add_process(host->pythons, pid);
 }
 
 void gt_gaps_find_running(const struct gt_host *host, const struct gt_traced_files *files)

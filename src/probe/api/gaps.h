@@ -13,7 +13,8 @@ void gt_gap_emit(const struct gt_host *host, enum gt_gap_reason reason, pid_t pr
 		 const char *library, uint64_t start, uint64_t end);
 
 /*
- * Record a gap for each traced process that has mapped a file of the list before now: it could call
- * the file's functions since it started. For processes that were running before the session.
+ * For processes that were running before the session: record a gap for each traced process that has
+ * mapped a file of the list before now: it could call the file's functions since it started. Adds
+ * these processes to the session's maps of rules and of interpreters.
  */
 void gt_gaps_find_running(const struct gt_host *host, const struct gt_traced_files *files);

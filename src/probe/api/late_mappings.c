@@ -21,6 +21,7 @@
 #include "event/kinds.h"
 #include "probe/api/unwind_maps.h"
 #include "probe/hold/hold.h"
+#include "probe/python/find.h"
 #include "probe/target.h"
 
 /* When a process last executed a program, and when it was last let continue; 0: never. */
@@ -197,6 +198,8 @@ static void emit_mapping(const struct gt_late_mappings *late, const struct gt_ne
 		event->inode = mapping->inode;
 		if (host->unwind_maps)
 			gt_unwind_maps_add_mapping(host->unwind_maps, event);
+		if (host->pythons)
+			gt_pythons_add_mapping(host->pythons, event);
 	}
 	gt_event_queue_push(host->events, event ? &event->head : NULL);
 }

@@ -23,16 +23,10 @@
 #define PYTHON_RECORD_WORDS 256
 #define PYTHON_OBJECT_BYTES 128 /* of a frame or code object that are read; a power of two */
 
-struct python_layout {
-	__u16 tss_key, thread_id, top, current_frame;
-	__u16 back, code, instruction, instruction_unit, entry, entry_value;
-	__u16 first_line, file, name, line_table, instructions, ascii, wide;
-};
-
 /* A power of two, for the verifier. */
 #define PYTHON_LAYOUTS 8
 /* clang-format off */
-static const struct python_layout python_layouts[PYTHON_LAYOUTS] = {
+static const struct gt_python_layout python_layouts[PYTHON_LAYOUTS] = {
 #define LAYOUT(minor, ...) [(minor) - GT_PYTHON_FIRST_MINOR] = {__VA_ARGS__},
 #include "probe/python/layouts.def"
 };
@@ -80,7 +74,7 @@ struct python_walk {
 	__u64 record[PYTHON_RECORD_WORDS];
 };
 
-static __always_inline const struct python_layout *python_layout_of(__u32 number)
+static __always_inline const struct gt_python_layout *python_layout_of(__u32 number)
 {
 	number &= PYTHON_LAYOUTS - 1;
 	barrier_var(number);
@@ -123,7 +117,7 @@ static __always_inline __u64 thread_pointer(struct task_struct *task)
 
 /* The thread's PyThreadState, which names the thread itself; 0: none. */
 static __always_inline __u64 python_thread(const struct python_walk *walk,
-					   const struct python_layout *layout,
+					   const struct gt_python_layout *layout,
 					   struct task_struct *task)
 {
 	__u64 self = thread_pointer(task), block, state, thread;
@@ -146,7 +140,7 @@ static __always_inline __u64 python_thread(const struct python_walk *walk,
 	return state;
 }
 
-static __always_inline __u64 innermost_frame(__u64 state, const struct python_layout *layout)
+static __always_inline __u64 innermost_frame(__u64 state, const struct gt_python_layout *layout)
 {
 	__u64 frame;
 
@@ -161,7 +155,7 @@ static __always_inline __u64 innermost_frame(__u64 state, const struct python_la
  * Copy a str, at most `room` bytes, a power of two; `to` has twice as many. Returns the bytes, and
  * the bytes of a character.
  */
-static __always_inline __u64 copy_text(const struct python_layout *layout, __u64 text, __u8 *to,
+static __always_inline __u64 copy_text(const struct gt_python_layout *layout, __u64 text, __u8 *to,
 				       __u64 room, __u8 *ret_width)
 {
 	struct {
@@ -191,7 +185,7 @@ static __always_inline __u64 copy_text(const struct python_layout *layout, __u64
 /* Emit a code object. Negative: the ring is full. */
 static __noinline long put_code(const struct python_code *code, __u32 process, __u32 number)
 {
-	const struct python_layout *layout = python_layout_of(number);
+	const struct gt_python_layout *layout = python_layout_of(number);
 	struct gt_event_code *event;
 	__u64 size = 0;
 
@@ -236,7 +230,7 @@ static __noinline long put_code(const struct python_code *code, __u32 process, _
 __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 process)
 {
 	struct python_code_key key = {.address = address, .process = process};
-	const struct python_layout *layout;
+	const struct gt_python_layout *layout;
 	struct python_code code = {}, *known;
 	__u32 start;
 
@@ -268,7 +262,7 @@ __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 p
 }
 
 static __always_inline __u64 instruction_of(const struct python_walk *walk,
-					    const struct python_layout *layout, __u64 code)
+					    const struct gt_python_layout *layout, __u64 code)
 {
 	if (!layout->instruction_unit)
 		return object_u64(walk, layout->instruction) - (code + layout->instructions);
@@ -276,7 +270,7 @@ static __always_inline __u64 instruction_of(const struct python_walk *walk,
 }
 
 /* The bytes of a frame that are read: what lies behind them may be beyond its memory. */
-static __always_inline __u32 frame_bytes(const struct python_layout *layout)
+static __always_inline __u32 frame_bytes(const struct gt_python_layout *layout)
 {
 	return layout->instruction_unit ? 112 : 72;
 }
@@ -295,7 +289,7 @@ static __always_inline void mark_entry(struct python_walk *walk)
 __noinline __u64 gt_python_frame(struct python_walk *walk, __u64 frame, __u32 process)
 {
 	__u64 code, back, at, instruction, number, entered;
-	const struct python_layout *layout;
+	const struct gt_python_layout *layout;
 	__u32 bytes;
 
 	if (!walk)
@@ -335,7 +329,7 @@ __noinline __u64 gt_python_frame(struct python_walk *walk, __u64 frame, __u32 pr
 __noinline int gt_python_walk(struct python_walk *walk, __u32 process, __u32 parent, __u32 depth)
 {
 	struct gt_python *python = bpf_map_lookup_elem(&pythons, &process);
-	const struct python_layout *layout;
+	const struct gt_python_layout *layout;
 	__u64 state, frame;
 
 	if (!walk)
@@ -343,7 +337,7 @@ __noinline int gt_python_walk(struct python_walk *walk, __u32 process, __u32 par
 	walk->count = walk->hash = walk->last = 0;
 	if (!python && parent)
 		python = bpf_map_lookup_elem(&pythons, &parent);
-	if (!python)
+	if (!python || python->layout >= GT_PYTHON_LAYOUTS)
 		return 0;
 	walk->python = *python;
 	layout = python_layout_of(walk->python.layout);

@@ -15,8 +15,18 @@
 /* A process with an interpreter. */
 struct gt_python {
 	__u64 runtime; /* address of _PyRuntime in the process */
-	__u32 layout;  /* below GT_PYTHON_LAYOUTS */
+	__u32 layout;  /* below GT_PYTHON_LAYOUTS, or GT_PYTHON_NO_LAYOUT */
 	__u32 reserved;
+};
+
+/* Of an interpreter whose frames cannot be walked. */
+#define GT_PYTHON_NO_LAYOUT (~0u)
+
+/* Offsets in its structures: a row of layouts.def, which describes the fields. */
+struct gt_python_layout {
+	__u16 tss_key, thread_id, top, current_frame;
+	__u16 back, code, instruction, instruction_unit, entry, entry_value;
+	__u16 first_line, file, name, line_table, instructions, ascii, wide;
 };
 
 /* The parts of a `code` event's tail: the name, the file name, the line table. */
