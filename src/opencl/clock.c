@@ -108,7 +108,7 @@ int gt_cl_device_clock(struct gt_cl_device *device, struct gt_cycle_clock *ret_c
 	struct gt_cycle_time first;
 	int error;
 
-	if (!device->info.shares_memory || !gt_cycle_clock_exists())
+	if (!gt_cl_device_shares_memory(device) || !gt_cycle_clock_exists())
 		return gt_diag(diag, -EOPNOTSUPP, "device", NULL,
 			       "there is no counter of cycles that %s and this process read",
 			       device->info.name);

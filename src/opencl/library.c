@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "opencl/private.h"
+#include "opencl/sharing.h"
 
 enum {
 	MAX_DEVICES = 64, /* of a platform, and platforms */
@@ -157,18 +158,14 @@ static void read_info(struct gt_cl_device *device)
 	gt_autofree char *name = read_text(cl, device->id, CL_DEVICE_NAME);
 	gt_autofree char *version = read_text(cl, device->id, CL_DEVICE_VERSION);
 	struct gt_cl_device_info *info = &device->info;
-	cl_device_svm_capabilities svm = 0;
 	cl_platform_id platform = NULL;
-	cl_device_type type = 0;
 	cl_uint units = 0;
 	size_t group = 0;
 
-	cl->call.clGetDeviceInfo(device->id, CL_DEVICE_TYPE, sizeof(type), &type, NULL);
 	cl->call.clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units,
 				 NULL);
 	cl->call.clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(group), &group,
 				 NULL);
-	cl->call.clGetDeviceInfo(device->id, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL);
 	cl->call.clGetDeviceInfo(device->id, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL);
 	cl->call.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(info->platform) - 1,
 				   info->platform, NULL);
@@ -177,8 +174,6 @@ static void read_info(struct gt_cl_device *device)
 		 version ? version : "");
 	info->compute_units = units;
 	info->max_group = group;
-	info->shares_memory =
-		(type & CL_DEVICE_TYPE_CPU) || (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM);
 	info->takes_spirv = cl->call.clCreateProgramWithIL && il && strstr(il, "SPIR-V");
 	info->takes_spir = extensions && strstr(extensions, "cl_khr_spir");
 }
@@ -227,4 +222,18 @@ void gt_cl_device_abandon(struct gt_cl_device *device)
 const struct gt_cl_device_info *gt_cl_device_info(const struct gt_cl_device *device)
 {
 	return &device->info;
+}
+
+bool gt_cl_device_shares_memory(struct gt_cl_device *device)
+{
+	const struct gt_cl_sharing_calls calls = {
+#define FUNCTION(name) .name = device->cl->call.name,
+#include "opencl/sharing.def"
+#undef FUNCTION
+	};
+
+	if (device->sharing == GT_CL_NOT_CHECKED)
+		device->sharing =
+			gt_cl_shares_memory(&calls, device->id) ? GT_CL_SHARED : GT_CL_NOT_SHARED;
+	return device->sharing == GT_CL_SHARED;
 }

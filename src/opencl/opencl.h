@@ -42,11 +42,6 @@ struct gt_cl_device_info {
 	char identity[GT_CL_IDENTITY]; /* CL_DEVICE_NAME, a line break, CL_DEVICE_VERSION */
 	unsigned compute_units;
 	size_t max_group; /* work-items of a work-group */
-	/*
-	 * Kernels access the memory of this process by its addresses: a CPU, or fine-grain system
-	 * SVM.
-	 */
-	bool shares_memory;
 	bool takes_spirv; /* clCreateProgramWithIL */
 	bool takes_spir;  /* cl_khr_spir */
 };
@@ -57,6 +52,11 @@ int gt_cl_device_open(struct gt_cl *cl, unsigned number, struct gt_cl_device **r
 void gt_cl_device_close(struct gt_cl_device *device);
 GT_DEFINE_AUTO(cl_device, struct gt_cl_device, gt_cl_device_close)
 const struct gt_cl_device_info *gt_cl_device_info(const struct gt_cl_device *device);
+/*
+ * Whether kernels access the memory of this process by its addresses (sharing.h). The first call
+ * may build and execute a kernel.
+ */
+bool gt_cl_device_shares_memory(struct gt_cl_device *device);
 
 /*
  * The clock that kernels of the device read by GT_SPIRV_CYCLE_COUNTER (spirv/builder.h): a kernel

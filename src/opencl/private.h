@@ -21,12 +21,19 @@ struct gt_cl {
 	GT_VEC(cl_device_id) devices;
 };
 
+enum gt_cl_sharing {
+	GT_CL_NOT_CHECKED,
+	GT_CL_SHARED,
+	GT_CL_NOT_SHARED,
+};
+
 struct gt_cl_device {
 	struct gt_cl *cl;
 	cl_device_id id;
 	cl_context context;
 	cl_command_queue queue;
 	struct gt_cl_device_info info;
+	enum gt_cl_sharing sharing;
 	bool is_abandoned;
 };
 

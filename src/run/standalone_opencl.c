@@ -14,14 +14,12 @@
 
 static int check_device(const struct gt_standalone_run *run, struct gt_diag *diag)
 {
-	const struct gt_cl_device_info *info = gt_cl_device_info(run->cl_device);
-
-	if (info->shares_memory)
+	if (gt_cl_device_shares_memory(run->cl_device))
 		return 0;
 	return gt_diag(diag, -EOPNOTSUPP, "device", NULL,
 		       "%s cannot access the memory of this process: a CPU, or a device with "
 		       "fine-grain system SVM, is needed",
-		       info->name);
+		       gt_cl_device_info(run->cl_device)->name);
 }
 
 /* The clock of the device, if the program needs it. False: it does not, or there is none. */
@@ -44,17 +42,18 @@ int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *
 	};
 	gt_autofree uint64_t(*maps)[2] = NULL;
 	struct gt_cycle_clock clock;
-	int error = check_device(run, diag);
+	int error;
 
-	if (!error && find_clock(run, &clock))
+	if (find_clock(run, &clock))
 		options.clock = &clock;
-	if (!error)
-		error = gt_instance_symbols(run->instance, &symbols, &maps, diag);
+	error = gt_instance_symbols(run->instance, &symbols, &maps, diag);
 	if (!error)
 		error = gt_standalone_translate(run, &gt_target_spirv, &options, diag);
-	return error ? error
-		     : gt_cl_program_load(run->cl_device, run->text.data, run->text.length,
-					  &run->cl_program, &run->log, diag);
+	if (!error)
+		error = gt_cl_program_load(run->cl_device, run->text.data, run->text.length,
+					   &run->cl_program, &run->log, diag);
+	/* Last, since PoCL ends the process where it cannot execute a kernel for lack of tools. */
+	return error ? error : check_device(run, diag);
 }
 
 int gt_standalone_opencl_start(struct gt_standalone_run *run, struct gt_diag *diag)

@@ -70,3 +70,9 @@ fake() {
 	done
 	export PATH=$PWD/fake:$PATH
 }
+
+# need_oclgrind: from now on the only device is a simulator that calls itself a CPU.
+need_oclgrind() {
+	need_file /usr/lib/oclgrind/liboclgrind-rt-icd.so "Oclgrind (oclgrind)"
+	export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so
+}

@@ -170,6 +170,13 @@ expect_original() {
 	expect_error_line "$1"
 }
 
+@test "on a CPU device with memory of its own, programs are not inserted, and it is reported" {
+	need_oclgrind
+	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
+	expect_original '^gputap: 1 module loaded as it is: the GPU cannot access the memory of the maps$' "$kernels" plain
+	expect_error_line '^gputap: 1 module: 0 patched .* 1 site: 0 patched, 1 rejected$'
+}
+
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
 	object 'gpu/store' '*value = bpf_instruction_cycles()'
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not have the cycles of an instruction$' "$kernels" plain

@@ -174,6 +174,14 @@ on_both() {
 	[ "$output" = "$first" ]
 }
 
+@test "exec --on opencl rejects a CPU device with memory of its own" {
+	need_opencl
+	need_file /usr/lib/oclgrind/liboclgrind-rt-icd.so "Oclgrind (oclgrind)"
+	OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so gputap exec --raw --on opencl <<<b7000000070000009500000000000000
+	expect_status 1
+	expect_error 'gputap: Oclgrind Simulator cannot access the memory of this process: a CPU, or a device with fine-grain system SVM, is needed'
+}
+
 @test "exec --on opencl reports what is missing" {
 	need_opencl
 	local hex='b7000000070000009500000000000000'

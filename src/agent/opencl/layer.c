@@ -39,6 +39,7 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info which, siz
 static void reset_after_fork(void)
 {
 	gt_cl_programs_forked();
+	gt_cl_devices_forked();
 	gt_cl_kernels_forked();
 	gt_cl_times_forked();
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
 
 #include "agent/services.h"
@@ -46,6 +47,9 @@ struct gt_cl_request {
 struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request);
 void gt_cl_replacement_free(struct gt_cl_replacement *replacement);
 bool gt_cl_replacement_has(const struct gt_cl_replacement *replacement, const char *kernel);
+
+/* In the child after fork. */
+void gt_cl_devices_forked(void);
 
 /* ---- program.c: the functions of the layer, as cl.h describes them ---- */
 

@@ -5,8 +5,10 @@
 
 #include "agent/agent.h"
 #include "agent/opencl/layer.h"
+#include "agent/opencl/pairs.h"
 #include "agent/opencl/units.h"
 #include "agent/protocol.h"
+#include "opencl/sharing.h"
 
 enum {
 	MAX_DEVICES = 64, /* of a program */
@@ -17,7 +19,7 @@ enum {
 struct devices {
 	cl_device_id ids[MAX_DEVICES];
 	cl_uint count;
-	bool share_memory, are_cpus, take_spirv, take_spir; /* all of them */
+	bool are_cpus, take_spirv, take_spir; /* all of them */
 };
 
 static bool has_text(cl_device_id device, cl_device_info which, const char *wanted)
@@ -43,13 +45,39 @@ static bool has_type(cl_device_id device, cl_device_type wanted)
 	return type & wanted;
 }
 
-/* Whether kernels access the memory of this process by its addresses; those of a CPU do, too. */
-static bool has_system_memory(cl_device_id device)
-{
-	cl_device_svm_capabilities svm = 0;
+/* Devices whose memory was checked: answers[whether they share it]. */
+static struct gt_cl_pairs checked = GT_CL_PAIRS_INIT;
 
-	gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(svm), &svm, NULL);
-	return svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM;
+void gt_cl_devices_forked(void)
+{
+	gt_cl_pairs_forked(&checked);
+}
+
+static bool shares_memory(cl_device_id device)
+{
+	static bool answers[] = {false, true};
+	const struct gt_cl_sharing_calls calls = {
+#define FUNCTION(name) .name = gt_cl_target->name,
+#include "opencl/sharing.def"
+#undef FUNCTION
+	};
+	const bool *known = gt_cl_pairs_find(&checked, device);
+	void *earlier;
+	bool shares;
+
+	if (known)
+		return *known;
+	shares = gt_cl_shares_memory(&calls, device);
+	gt_cl_pairs_put(&checked, device, &answers[shares], 1, &earlier);
+	return shares;
+}
+
+static bool share_memory(const struct devices *devices)
+{
+	for (cl_uint i = 0; i < devices->count; i++)
+		if (!shares_memory(devices->ids[i]))
+			return false;
+	return true;
 }
 
 /* The number of the devices of a program or context, and these. False: they are not known. */
@@ -76,16 +104,13 @@ static bool ask_devices(const struct gt_cl_request *request, struct devices *dev
 
 static bool list_devices(const struct gt_cl_request *request, struct devices *devices)
 {
-	*devices = (struct devices){
-		.share_memory = true, .are_cpus = true, .take_spirv = true, .take_spir = true};
+	*devices = (struct devices){.are_cpus = true, .take_spirv = true, .take_spir = true};
 	if (!ask_devices(request, devices))
 		return false;
 	for (cl_uint i = 0; i < devices->count; i++) {
 		cl_device_id device = devices->ids[i];
-		bool is_cpu = has_type(device, CL_DEVICE_TYPE_CPU);
 
-		devices->share_memory &= is_cpu || has_system_memory(device);
-		devices->are_cpus &= is_cpu;
+		devices->are_cpus &= has_type(device, CL_DEVICE_TYPE_CPU);
 		devices->take_spirv &= has_text(device, CL_DEVICE_IL_VERSION, "SPIR-V");
 		devices->take_spir &= has_text(device, CL_DEVICE_EXTENSIONS, "cl_khr_spir");
 	}
@@ -221,7 +246,7 @@ static int load(const struct gt_cl_request *request, const struct devices *devic
 	struct gt_cl_replacement *replacement;
 	cl_int error;
 
-	if (!devices->share_memory)
+	if (!share_memory(devices))
 		return GT_AGENT_NO_MAPS;
 	replacement = malloc(sizeof(*replacement) + names->size);
 	if (!replacement)

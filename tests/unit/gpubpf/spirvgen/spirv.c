@@ -171,7 +171,7 @@ static struct gt_cl_device *open_device(void)
 	for (unsigned i = 0; i < gt_cl_device_count(cl); i++) {
 		if (gt_cl_device_open(cl, i, &device, NULL))
 			continue;
-		if (gt_cl_device_info(device)->shares_memory)
+		if (gt_cl_device_shares_memory(device))
 			return device;
 		gt_cl_device_close(device);
 	}
