@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# tools/guest itself.
+# tools/guest itself, and tools/kernel-support on guests that fail.
 
 load ../cli/helper
 
@@ -58,4 +58,33 @@ need_guest() {
 	observe env PATH="$PWD/empty" "$python" "$root/tools/guest" --keep "$BATS_TEST_TMPDIR/none" -- true
 	expect_status 77
 	expect_error "guest: kernels are fetched with apt-get, and there is none"
+}
+
+# support_with SCRIPT: tools/kernel-support where this script is tools/guest.
+support_with() {
+	mkdir -p tree/tools tree/docs build
+	cp "$root/tools/kernel-support" "$root/tools/guest_kernels.py" tree/tools/
+	printf '#!/bin/sh\n%s\n' "$1" >tree/tools/guest
+	chmod +x tree/tools/guest
+	observe env BUILD="$PWD/build" tree/tools/kernel-support
+	expect_status 1
+	[ ! -e tree/docs/kernel-support.md ]
+}
+
+@test "a table of kernels that cannot be written is reported with the kernel and the reason" {
+	cd "$BATS_TEST_TMPDIR"
+	support_with 'exit 0'
+	expect_error "kernel-support: there is no $PWD/build/gputap: build it (tools/build build), or set BUILD"
+	touch build/gputap
+	chmod +x build/gputap
+	support_with 'echo "guest: no network" >&2; exit 77'
+	expect_error $'guest: no network\nkernel-support: Linux 6.1: this machine cannot run the guest (its messages are above)'
+	support_with 'exit 124'
+	expect_error "kernel-support: Linux 6.1: the guest exceeded its time limit (its messages are above)"
+	support_with 'echo "half a report"; exit 3'
+	expect_error "kernel-support: Linux 6.1: exit status 3 of the guest's command, after the output: half a report (its messages are above)"
+	support_with 'echo; echo "no JSON"'
+	expect_error_line '^kernel-support: Linux 6\.1: gputap doctor printed no report \(JSONDecodeError.*\): no JSON$'
+	support_with 'echo; echo "{\"examinations\": []}"'
+	expect_error_line '^kernel-support: Linux 6\.1: gputap doctor reports no kernel: '
 }
