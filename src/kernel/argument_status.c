@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Structures that system calls fill with the state of files, file systems, locks and the system, as
+ * Structures that system calls fill with the state of files, locks, children and systems, as
  * strace prints them. Layouts are the kernel's (include/uapi). Copies may lie at any address.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -157,4 +158,33 @@ void gt_put_lock(const struct gt_argument *argument)
 	if (command == F_GETLK || command == F_OFD_GETLK)
 		gt_strbuf_printf(text, ", l_pid=%d", (int)gt_read_u32(bytes, 24));
 	gt_strbuf_putc(text, '}');
+}
+
+/* siginfo_t of SIGCHLD; its times are in clock ticks */
+void gt_put_child_state(const struct gt_argument *argument)
+{
+	struct gt_strbuf *text = argument->text;
+	const char *bytes;
+	__u32 code, status;
+
+	if (!gt_argument_bytes(argument, 48, &bytes))
+		return;
+	if (!gt_read_u32(bytes, 0)) {
+		gt_strbuf_puts(text, "{}"); /* no child has changed its state */
+		return;
+	}
+	code = gt_read_u32(bytes, 8);
+	status = gt_read_u32(bytes, 24);
+	gt_strbuf_puts(text, "{si_signo=");
+	gt_put_signal_name(text, gt_read_u32(bytes, 0));
+	gt_strbuf_puts(text, ", si_code=");
+	gt_names_put_value(text, GT_NAMES_child_states, code);
+	gt_strbuf_printf(text, ", si_pid=%d, si_uid=%u, si_status=", (int)gt_read_u32(bytes, 16),
+			 gt_read_u32(bytes, 20));
+	if (code == CLD_EXITED)
+		gt_strbuf_printf(text, "%d", (int)status);
+	else
+		gt_put_signal_name(text, status);
+	gt_strbuf_printf(text, ", si_utime=%lld, si_stime=%lld}", (long long)gt_read_u64(bytes, 32),
+			 (long long)gt_read_u64(bytes, 40));
 }

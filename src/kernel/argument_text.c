@@ -9,7 +9,9 @@
 #include "kernel/ioctls.h"
 #include "kernel/private.h"
 
-#define STATX_SYNC_MASK 0x6000u /* AT_STATX_SYNC_TYPE, linux/fcntl.h */
+#define STATX_SYNC_MASK 0x6000u  /* AT_STATX_SYNC_TYPE, linux/fcntl.h */
+#define TEMPORARY_FILE 020000000 /* __O_TMPFILE, asm-generic/fcntl.h */
+#define OPEN_HOW_SIZE 24u
 #define FUTEX_COMMAND 0x7f
 #define FUTEX_PRIVATE 0x80
 #define FUTEX_REALTIME 0x100
@@ -117,6 +119,31 @@ void gt_put_open_flags(const struct gt_argument *argument)
 
 	gt_names_put_value(argument->text, GT_NAMES_open_modes, argument->value & O_ACCMODE);
 	gt_names_put_more_flags(argument->text, flags, (__u32)argument->value & ~(__u32)O_ACCMODE);
+}
+
+/* struct open_how: {flags=O_RDWR|O_CREAT, mode=0640, resolve=0} */
+void gt_put_open_how(const struct gt_argument *argument)
+{
+	struct gt_argument member = *argument;
+	const char *bytes;
+
+	if (gt_argument_value(argument->event, argument->index + 1) < OPEN_HOW_SIZE) {
+		gt_put_pointer(argument);
+		return;
+	}
+	if (!gt_argument_bytes(argument, OPEN_HOW_SIZE, &bytes))
+		return;
+	gt_strbuf_puts(argument->text, "{flags=");
+	member.value = gt_read_u64(bytes, 0);
+	gt_put_open_flags(&member);
+	if (member.value & (O_CREAT | TEMPORARY_FILE) || gt_read_u64(bytes, 8)) {
+		gt_strbuf_puts(argument->text, ", mode=");
+		member.value = gt_read_u64(bytes, 8);
+		gt_put_mode(&member);
+	}
+	gt_strbuf_puts(argument->text, ", resolve=");
+	gt_names_put_flags(argument->text, GT_NAMES_resolve_flags, gt_read_u64(bytes, 16));
+	gt_strbuf_putc(argument->text, '}');
 }
 
 /* AT_STATX_SYNC_AS_STAT|AT_SYMLINK_NOFOLLOW */

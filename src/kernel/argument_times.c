@@ -82,6 +82,30 @@ void gt_put_select_result(struct gt_strbuf *text, const struct gt_event_syscall 
 		gt_strbuf_printf(text, " (%s)", gt_strbuf_string(&ready));
 }
 
+/* struct timezone */
+void gt_put_time_zone(const struct gt_argument *argument)
+{
+	const char *bytes;
+
+	if (gt_argument_bytes(argument, 8, &bytes))
+		gt_strbuf_printf(argument->text, "{tz_minuteswest=%d, tz_dsttime=%d}",
+				 (int)gt_read_u32(bytes, 0), (int)gt_read_u32(bytes, 4));
+}
+
+/* struct tms, in clock ticks */
+void gt_put_process_times(const struct gt_argument *argument)
+{
+	static const char *const fields[] = {"tms_utime", "tms_stime", "tms_cutime", "tms_cstime"};
+	const char *bytes;
+
+	if (!gt_argument_bytes(argument, 32, &bytes))
+		return;
+	for (size_t i = 0; i < gt_countof(fields); i++)
+		gt_strbuf_printf(argument->text, "%s%s=%lld", i ? ", " : "{", fields[i],
+				 (long long)gt_read_u64(bytes, i * 8));
+	gt_strbuf_putc(argument->text, '}');
+}
+
 /* struct itimerspec */
 void gt_put_timer(const struct gt_argument *argument)
 {

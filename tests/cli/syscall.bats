@@ -28,10 +28,11 @@ normalize() {
 	for id in $ids; do
 		names+=(-e "s/\\b$id\\b/PID${#names[@]}/g")
 	done
-	sed -E "${names[@]}" -e 's/\) += /) = /' -e '/^(---|\+\+\+) /d' -e 's/(getrandom\(")[^"]*/\1/' \
-		-e 's/getppid\(\) = .*/getppid()/' -e 's/rt_sigreturn\(.*/rt_sigreturn()/' \
-		-e 's/(tgkill\(.*SIGKILL\)) = .*/\1/' -e '/^(sysinfo|getrusage|wait4.*ru_)/s/[0-9]+/N/g' \
-		-e 's/left \{[^}]*/left {/' -e 's/tv_sec=999, tv_nsec=[0-9]+/tv_sec=999/' -e '/futex\(.*PID/d'
+	sed -E "${names[@]}" -e 's/\) += /) = /' -e '/^(---|\+\+\+) /d' -e 's, /\* [0-9.]+ s \*/,,g' \
+		-e 's/(getrandom\(")[^"]*/\1/' -e 's/getppid\(\) = .*/getppid()/' -e 's/rt_sigreturn\(.*/rt_sigreturn()/' -e 's/(tgkill\(.*SIGKILL\)) = .*/\1/' \
+		-e '/^(sysinfo|getrusage|wait.*ru_|times|gettimeofday)/s/[0-9]+/N/g' -e 's/left \{[^}]*/left {/' \
+		-e 's/si_utime=[0-9]+, si_stime=[0-9]+/si_times/' -e 's/tv_sec=999, tv_nsec=[0-9]+/tv_sec=999/' \
+		-e '/futex\(.*PID/d'
 }
 
 # The calls from the execution of the program on.

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* System calls of syscalls.c whose results are structures: addresses, options, sets, times. */
 #include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -11,8 +14,10 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "syscalls.h"
@@ -199,6 +204,82 @@ static void use_usage(void)
 	syscall(SYS_gettimeofday, NULL, NULL);
 }
 
+static void use_open_how(void)
+{
+	struct open_how how = {.flags = O_RDWR | O_CREAT | O_CLOEXEC,
+			       .mode = 0640,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+
+	syscall(SYS_openat2, AT_FDCWD, "how", &how, sizeof(how));
+	how = (struct open_how){.flags = O_PATH};
+	syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how));
+	how.resolve = 0x1000;
+	syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how));
+	syscall(SYS_openat2, AT_FDCWD, ".", &how, 8);
+	syscall(SYS_openat2, AT_FDCWD, ".", NULL, sizeof(how));
+}
+
+static void use_attributes(void)
+{
+	char value[64];
+	int fd = open("how", O_RDONLY);
+
+	setxattr("how", "user.one", "some value", 10, XATTR_CREATE);
+	fsetxattr(fd, "user.two", "a value of more than thirty-two bytes", 37, 0);
+	lsetxattr("missing", "user.one", "", 0, XATTR_CREATE | XATTR_REPLACE);
+	getxattr("how", "user.one", value, sizeof(value));
+	getxattr("how", "user.one", value, 4);
+	getxattr("how", "user.one", NULL, 0);
+	lgetxattr("how", "user.three", value, sizeof(value));
+	fgetxattr(fd, "user.two", value, sizeof(value));
+	listxattr("how", value, sizeof(value));
+	llistxattr("missing", value, sizeof(value));
+	flistxattr(fd, NULL, 0);
+	removexattr("how", "user.one");
+	lremovexattr("how", "user.one");
+	fremovexattr(fd, "user.two");
+	close(fd);
+	unlink("how");
+}
+
+static void use_child_states(void)
+{
+	struct rusage usage;
+	siginfo_t state;
+	int pair[2];
+	pid_t child = fork();
+
+	if (!child)
+		_exit(3);
+	waitid(P_PID, child, &state, WEXITED);
+	pipe(pair);
+	child = fork();
+	if (!child) {
+		close(pair[1]);
+		read(pair[0], &state, 1); /* until the parent closes it */
+		syscall(SYS_tgkill, getpid(), gettid(), SIGKILL);
+	}
+	close(pair[0]);
+	waitid(P_ALL, 0, &state, WEXITED | WNOHANG);
+	close(pair[1]);
+	waitid(P_PID, child, &state, WEXITED | WNOWAIT);
+	syscall(SYS_waitid, P_PID, child, NULL, WEXITED, &usage);
+	waitid(P_PGID, 77, &state, WEXITED | WSTOPPED);
+	syscall(SYS_waitid, 9, 0, &state, WEXITED, NULL);
+}
+
+static void use_times(void)
+{
+	struct timezone zone;
+	struct timeval now;
+	struct tms times;
+
+	syscall(SYS_times, &times);
+	syscall(SYS_times, NULL);
+	syscall(SYS_gettimeofday, &now, &zone);
+	syscall(SYS_gettimeofday, &now, NULL);
+}
+
 void use_results(void)
 {
 	use_addresses();
@@ -208,4 +289,8 @@ void use_results(void)
 	use_sets();
 	use_timers();
 	use_usage();
+	use_open_how();
+	use_attributes();
+	use_child_states();
+	use_times();
 }
