@@ -30,8 +30,11 @@
 #include "probe/layer_counts.h"
 #include "probe/task.bpf.h"
 
-/* Of a thread and of the interrupts in it, and one more. */
-#define MAX_NESTED_HITS 4
+/*
+ * Of a thread and of the interrupts in it. An interrupt in the program of a trace event leaves all
+ * its hits, since the kernel omits their records: three for each job that it completes.
+ */
+#define MAX_NESTED_HITS 16
 
 struct layer_thread {
 	__u32 process;

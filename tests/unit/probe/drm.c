@@ -337,4 +337,21 @@ TEST("hits of which one program is omitted do not hide others")
 	tear_down();
 }
 
+TEST("a step is shown once though an interrupt with four jobs leaves its hits before the record")
+{
+	if (!set_up_as(true))
+		SKIP(NEEDS_BPF);
+	put_job(10, 1);
+	FIRE("job_run", JOB, ENTITY);
+	for (uint64_t seqno = 2; seqno <= 13; seqno++) { /* three hits for each job */
+		put_job(10, seqno);
+		FIRE("job_queue", JOB, ENTITY);
+	}
+	CHECK_INT(run.count, 13);
+	RECORD(run, 1);
+	CHECK_INT(run.count, 13);
+	CHECK_INT(count_recovered(), 0);
+	tear_down();
+}
+
 TEST_MAIN
