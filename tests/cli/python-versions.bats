@@ -93,6 +93,14 @@ stacks_of() {
 	done
 }
 
+@test "an interpreter in a library has Python callers, before those of its program" {
+	trace --json -o out.json --stack dwarf -- "$pythons/embedding"
+	expect_status 0
+	expect_stacks 12 dwarf "$stacks"
+	jq -e -s 'map(select(.args.size == 10).stack.frames | map(.function))[0]
+		| .[2:4] == ["<module>", "main"]' out.json >/dev/null || fail "main() is not the next caller"
+}
+
 @test "where the interpreter has no symbols, Python callers are before those of main()" {
 	strip -o python3.10 "$pythons/python3.10-static"
 	cp "$pythons/libextension.so" .
@@ -134,7 +142,8 @@ start_waiting() {
 	for version in $versions; do
 		rm -f input number
 		start_waiting "$pythons/python3.$version"
-		start_trace --json -o out.json --stack fp -d "$waiting"
+		# It ends afterwards: then its mappings cannot be read any more.
+		start_trace --json -o out.json --stack fp -d "$waiting" --max-events 9
 		echo >&5
 		end_trace
 		exec 5>&-

@@ -118,3 +118,54 @@ EOF
 		| length == 300 and all(length == .[0] + 1 and (unique | length) == 1)' out.json >/dev/null ||
 		fail "$(recorded_stacks | sort | uniq -c)"
 }
+
+# Calls cudaMalloc from train_step(), line 7; with a second argument, when a line was entered.
+write_train_step() {
+	cat >train.py <<'EOP'
+import ctypes, sys
+if len(sys.argv) > 2:
+    print("waiting", flush=True)
+    sys.stdin.readline()
+library = ctypes.CDLL(sys.argv[1])
+def train_step():
+    library.cudaMalloc(ctypes.byref(ctypes.c_void_p()), 100)
+train_step()
+EOP
+}
+
+# Whether the only call in out.json has these Python callers.
+expect_train_step() {
+	jq -e -s 'map(select(.name == "cudaMalloc").stack.frames | map(select(.language == "python") |
+		"\(.function):\(.line)")) == [["train_step:7", "<module>:8"]]' out.json >/dev/null ||
+		fail "$1: $(jq -c 'select(.name == "cudaMalloc").stack' out.json)"
+}
+
+@test "the interpreters of virtual environments, linked and copied, have Python callers" {
+	need_command python3
+	local python kind
+	python=$(interpreters | tail -n 1)
+	write_train_step
+	for kind in --symlinks --copies; do
+		# The version of a copy is known by a symbol that 3.11 was the first to have.
+		[[ $kind != --copies || ! $python =~ 3\.(9|10)$ ]] || continue
+		"$python" -m venv --without-pip --clear "$kind" environment || skip "no module venv"
+		trace -p "$library" --json -o out.json --stack dwarf -- environment/bin/python train.py "$library"
+		expect_status 0
+		expect_train_step "$kind"
+	done
+}
+
+@test "a running interpreter has Python callers in the library that it opens later" {
+	need_command python3
+	write_train_step
+	mkfifo input
+	"$(interpreters | tail -n 1)" train.py "$library" wait <input >waiting 3>&- &
+	exec 5>input
+	wait_for grep -q waiting waiting
+	start_trace -p "$library" --json -o out.json --stack fp -d "$!"
+	echo >&5
+	end_trace
+	exec 5>&-
+	expect_status 0
+	expect_train_step "-d"
+}

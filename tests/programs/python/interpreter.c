@@ -6,7 +6,8 @@
  * Python functions and lines that the tests know (tests/cli/python-versions.bats), with the number
  * of the stack as the size.
  *
- * wait: prints its process id before it executes the first Python function, and waits for a line.
+ * wait: prints its process id before it executes the first Python function, and waits for a line
+ * then, and for another one or the input's end before it ends.
  * exec: replaces itself with the program afterwards; fork: runs it in a child.
  */
 #include <pthread.h>
@@ -307,9 +308,8 @@ static void run_thread(void *(*function)(void *))
 
 static void wait_for_line(void)
 {
-	printf("%d\n", getpid());
-	fflush(stdout);
-	getchar();
+	while (getchar() != '\n' && !feof(stdin))
+		;
 }
 
 static void run_scripts(bool waits)
@@ -319,8 +319,11 @@ static void run_scripts(bool waits)
 	call_natively(SIZE_NO_STATE);
 	make_thread(pthread_self());
 	call_natively(SIZE_NO_FRAME);
-	if (waits)
+	if (waits) {
+		printf("%d\n", getpid());
+		fflush(stdout);
 		wait_for_line();
+	}
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
 		resume(scripts[i]);
 	run_thread(run_without_python);
@@ -344,11 +347,18 @@ static int run_command(char **arguments, bool forks)
 	return status != 0;
 }
 
+#ifdef EMBEDDED /* in a library; the program is another file */
+#define main Py_BytesMain
+EXPORT int Py_BytesMain(int argc, char **argv);
+#endif
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
 
 	run_scripts(!strcmp(mode, "wait"));
+	if (!strcmp(mode, "wait"))
+		wait_for_line();
 	if (argc > 2)
 		return run_command(argv + 2, !strcmp(mode, "fork"));
 	return 0;
