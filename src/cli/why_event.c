@@ -7,7 +7,7 @@
 #include "base/clean.h"
 #include "base/text.h"
 
-static const struct kind {
+static const struct event_kind {
 	const char *name;
 	enum gt_explained_kind kind;
 	bool has_number, has_fence; /* what may follow it */
@@ -35,7 +35,7 @@ static int parse_fence(const char *text, const char *colon, struct gt_explain_re
 }
 
 /* What follows "KIND:". */
-static int parse_kind(const char *text, const struct kind *kind, struct gt_report_options *how)
+static int parse_kind(const char *text, const struct event_kind *kind, struct gt_report_options *how)
 {
 	const char *colon = strchr(text, ':');
 	uint64_t number = 0;
