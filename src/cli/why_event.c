@@ -35,7 +35,8 @@ static int parse_fence(const char *text, const char *colon, struct gt_explain_re
 }
 
 /* What follows "KIND:". */
-static int parse_kind(const char *text, const struct event_kind *kind, struct gt_report_options *how)
+static int parse_kind(const char *text, const struct event_kind *kind,
+		      struct gt_report_options *how)
 {
 	const char *colon = strchr(text, ':');
 	uint64_t number = 0;
