@@ -110,6 +110,14 @@ returned() {
 	expect_json '.[0].leaks | length == 1 and .[0].bytes == 4096 and .[0].count == 1'
 }
 
+@test "a native kernel is named by its function, not as a graph" {
+	need_opencl
+	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"
+	analyse kernels -- "$build/tests/programs/opencl_commands"
+	expect_json '.[0].kernels | map(select(.kernel == "set_value") | {launches, graph}) == [{launches: 1, graph: false}]'
+	expect_json '.[0].kernels | any(.graph) | not'
+}
+
 @test "errors of OpenCL have their names, also of calls that return a handle" {
 	need_opencl
 	need_file "$build/tests/programs/opencl" "test program for OpenCL"
