@@ -271,12 +271,11 @@ static int take_retain(struct gt_memory *memory, struct gt_owner *owner,
 		allocation->references++;
 		return 0;
 	}
-	if (operation->space != GT_SPACE_PHYSICAL)
+	if (operation->kind != GT_OPERATION_IMPORT && operation->space != GT_SPACE_PHYSICAL)
 		return 0;
 	allocation = make_allocation(memory, operation);
 	if (!allocation)
 		return -ENOMEM;
-	allocation->space = GT_SPACE_PHYSICAL;
 	allocation->imported = true;
 	error = gt_hash_set_u64(owner->live, key, allocation);
 	if (error)
@@ -408,6 +407,7 @@ static int take_by_kind(struct gt_memory *memory, struct gt_owner *owner,
 	case GT_OPERATION_UNMAP:
 		return take_unmap(memory, owner, operation);
 	case GT_OPERATION_RETAIN:
+	case GT_OPERATION_IMPORT:
 		return take_retain(memory, owner, operation);
 	case GT_OPERATION_RESET:
 	case GT_OPERATION_CONTEXT_DESTROY:
@@ -433,6 +433,7 @@ static bool concerns_memory(enum gt_operation_kind kind)
 	case GT_OPERATION_MAP:
 	case GT_OPERATION_UNMAP:
 	case GT_OPERATION_RETAIN:
+	case GT_OPERATION_IMPORT:
 	case GT_OPERATION_RESET:
 	case GT_OPERATION_CONTEXT_RELEASE:
 	case GT_OPERATION_CONTEXT_DESTROY:

@@ -25,7 +25,7 @@ struct gt_allocation {
 	int16_t device;
 	uint8_t space; /* enum gt_memory_space */
 	bool has_bytes;
-	bool imported; /* another process's: not counted as allocated here */
+	bool imported; /* another process's or handle's: not counted as allocated here */
 };
 
 enum gt_memory_event {

@@ -30,6 +30,7 @@ enum gt_operation_kind {
 	GT_OPERATION_MAP, /* `other`: the handle that is mapped at `address` */
 	GT_OPERATION_UNMAP,
 	GT_OPERATION_RETAIN,
+	GT_OPERATION_IMPORT,        /* a handle of memory that another handle or API owns */
 	GT_OPERATION_STREAM_CREATE, /* `other`: its flags */
 	/* Of OpenCL, Level Zero: no default stream waits for it; `other`: its flags, 1: its work is
 	 * in no order. */

@@ -414,6 +414,7 @@ static bool leaks_needs(enum gt_operation_kind kind)
 	case GT_OPERATION_MAP:
 	case GT_OPERATION_UNMAP:
 	case GT_OPERATION_RETAIN:
+	case GT_OPERATION_IMPORT:
 	case GT_OPERATION_RESET:
 	case GT_OPERATION_GRAPH_ALLOC:
 	/* What is captured is not allocated now. */

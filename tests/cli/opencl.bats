@@ -110,6 +110,14 @@ returned() {
 	expect_json '.[0].leaks | length == 1 and .[0].bytes == 4096 and .[0].count == 1'
 }
 
+@test "the release of a sub-buffer frees no memory, and no unknown memory" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	analyse leaks -- "$build/tests/programs/opencl"
+	expect_json '.[0].processes | length == 1 and
+		(.[0] | .freed_foreign == 0 and .freed_unseen == 0 and .freed_twice == 0 and .replaced == 0)'
+}
+
 @test "a native kernel is named by its function, not as a graph" {
 	need_opencl
 	need_file "$build/tests/programs/opencl_commands" "test program for OpenCL"

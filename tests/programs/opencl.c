@@ -44,7 +44,8 @@ int main(int count, char **arguments)
 {
 	cl_context context = open_context();
 	cl_int error = 0;
-	cl_mem kept, shared;
+	const cl_buffer_region half = {0, 2048};
+	cl_mem kept, shared, part;
 
 	if (!context)
 		return 1;
@@ -60,6 +61,8 @@ int main(int count, char **arguments)
 	/* Two references: the first release frees nothing. */
 	clRetainMemObject(kept);
 	clReleaseMemObject(kept);
+	part = clCreateSubBuffer(kept, 0, CL_BUFFER_CREATE_TYPE_REGION, &half, NULL);
+	clReleaseMemObject(part);
 	clRetainMemObject(shared);
 	clReleaseMemObject(shared);
 	clReleaseMemObject(shared);
