@@ -65,6 +65,7 @@ enum gt_context_source {
 	GT_SOURCE_CYCLES,      /* clock cycles that the instruction took; by helper 533 only */
 	GT_SOURCE_TRIPS,       /* passes of the start of the loop that ends; by helper 534 only */
 	GT_SOURCE_SOURCE_LINE, /* constant: of the source, 0: not known; by helper 535 only */
+	GT_SOURCE_SHARED_SIZE, /* %total_smem_size; by helper 532 only */
 	GT_SOURCE_PREDICATE,   /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,
 };
@@ -89,7 +90,8 @@ enum {
 	GT_CONTEXT_ARGUMENTS = 32,
 	GT_CONTEXT_SIZE = 512, /* all fields of all kinds end before it */
 	/* Of the values of fields. */
-	GT_MAX_SM = 1023, /* multiprocessors with a larger number have this one */
+	/* Multiprocessors that are not known, or have a larger number, have this one. */
+	GT_MAX_SM = 1023,
 	GT_MAX_VALUE_SIZE = 16,
 	GT_MAX_ACCESS_WIDTH = 32, /* ld.v4.b64, ld.v8.b32 */
 	GT_MAX_BARRIER = 15,      /* PTX ISA, "bar" */

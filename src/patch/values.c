@@ -46,25 +46,11 @@ static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, u
 		uses->sources |= UINT64_C(1) << source;
 }
 
-/* The source that only a helper reads. False: it is not one of these. */
-static bool find_site_source(int32_t helper, enum gt_context_source *ret_source)
-{
-	switch (helper) {
-	case GT_HELPER_instruction_cycles:
-		*ret_source = GT_SOURCE_CYCLES;
-		return true;
-	case GT_HELPER_loop_trips:
-		*ret_source = GT_SOURCE_TRIPS;
-		return true;
-	case GT_HELPER_source_line:
-		*ret_source = GT_SOURCE_SOURCE_LINE;
-		return true;
-	default:
-		return false;
-	}
-}
+/* Sources that helpers return, of those that differ between sites or targets. */
+static const uint64_t returned = SOURCE(CYCLES) | SOURCE(TRIPS) | SOURCE(SOURCE_LINE) | SOURCE(SM) |
+				 SOURCE(LAUNCH) | SOURCE(SHARED_SIZE);
 
-/* The source that a helper reads: a lane field, or what only a helper returns. False: none. */
+/* The source that a helper reads: a lane field, or what it returns. False: none. */
 static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn_facts *facts,
 			       const struct gt_section *section, enum gt_context_source *ret_source)
 {
@@ -72,9 +58,11 @@ static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn
 
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn))
 		return false;
-	if (find_site_source(insn->imm, ret_source))
-		return true;
 	helper = gt_helper((uint32_t)insn->imm);
+	if (helper && returned >> helper->source & 1) {
+		*ret_source = helper->source;
+		return true;
+	}
 	return helper && helper->arguments[0] == GT_ARG_LANE_FIELD &&
 	       !gt_lane_source(section, (uint64_t)facts->registers[1].min, ret_source);
 }

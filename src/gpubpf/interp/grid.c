@@ -173,6 +173,8 @@ uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_conte
 		return thread->mask;
 	case GT_SOURCE_LAUNCH:
 		return thread->launch;
+	case GT_SOURCE_SHARED_SIZE:
+		return 0;
 	default:
 		return site_source(machine, machine->grid->site ? machine->grid->site : &no_site,
 				   source, index, thread);

@@ -380,11 +380,6 @@ static int gt_interp_clock_64(struct gt_interp_machine *machine)
 }
 
 /* There is no shared memory. */
-static int gt_interp_shared_size(struct gt_interp_machine *machine)
-{
-	return set_result(machine, 0);
-}
-
 static int gt_interp_prandom_u32(struct gt_interp_machine *machine)
 {
 	return set_result(machine, next_random(machine));

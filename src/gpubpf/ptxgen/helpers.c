@@ -74,15 +74,6 @@ static int gt_ptxgen_clock_64(struct gt_ptxgen *gen, uint32_t insn)
 	return 0;
 }
 
-static int gt_ptxgen_shared_size(struct gt_ptxgen *gen, uint32_t insn)
-{
-	struct gt_ptxgen_value size = gt_ptxgen_b32(gen), result = gt_ptxgen_reg64(gen, 0);
-
-	gt_ptxgen_emit(gen, "mov.u32", size, gt_ptxgen_text("%total_smem_size"));
-	gt_ptxgen_emit(gen, "cvt.u64.u32", result, size);
-	return 0;
-}
-
 /* A hash of the clock and the thread. */
 static int gt_ptxgen_prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 {

@@ -166,6 +166,7 @@ static const char *const special[] = {
 	[GT_SOURCE_GRID_SIZE_X] = "%nctaid.x",
 	[GT_SOURCE_GRID_SIZE_Y] = "%nctaid.y",
 	[GT_SOURCE_GRID_SIZE_Z] = "%nctaid.z",
+	[GT_SOURCE_SHARED_SIZE] = "%total_smem_size",
 };
 
 /* A fresh .b64 with an operand of 16, 32 or 64 bits. */
