@@ -97,6 +97,9 @@
 typedef const volatile unsigned int gputap_u32;
 typedef const volatile unsigned long long gputap_u64;
 
+/* OpenCL devices do not say which compute unit a block is on. */
+#define GPUTAP_SM_UNKNOWN 1023
+
 enum {
 	GPUTAP_ARGUMENTS = 32, /* kernel arguments in a context */
 };
@@ -113,7 +116,7 @@ enum {
 	gputap_u32 warp;                                                                           \
 	/* Threads in a block (blockDim). */                                                       \
 	gputap_u32 block_size_x, block_size_y, block_size_z;                                       \
-	/* The multiprocessor that the block is on: 0 to 1023. */                                  \
+	/* The multiprocessor that the block is on: 0 to 1022; else GPUTAP_SM_UNKNOWN. */          \
 	gputap_u32 sm;                                                                             \
 	/* Blocks in the grid (gridDim). */                                                        \
 	gputap_u32 grid_size_x, grid_size_y, grid_size_z;                                          \
@@ -346,7 +349,7 @@ GPUTAP_HELPER unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 GPUTAP_HELPER long (*bpf_trace_printk)(const char *format, unsigned int size, ...) = (void *)6;
 /* Return a pseudo-random number. */
 GPUTAP_HELPER unsigned int (*bpf_get_prandom_u32)(void) = (void *)7;
-/* Return the number of the multiprocessor. */
+/* Return the number of the multiprocessor, or GPUTAP_SM_UNKNOWN. */
 GPUTAP_HELPER unsigned int (*bpf_get_smp_processor_id)(void) = (void *)8;
 /* Return process id << 32 | thread id of the thread that launched the kernel; 0: not known. */
 GPUTAP_HELPER unsigned long long (*bpf_get_current_pid_tgid)(void) = (void *)14;

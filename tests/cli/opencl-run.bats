@@ -194,7 +194,7 @@ expect_original() {
 				unsigned long long *value = bpf_map_lookup_elem(&values, &key); \
 				if (value) __sync_fetch_and_add(value, expression); \
 				return 0; }
-		PROGRAM("gpu/exit/*", size, bpf_shared_size())
+		PROGRAM("gpu/load", cycles, bpf_instruction_cycles())
 		PROGRAM("gpu/entry/*", fine, 1)
 		PROGRAM("gpu/line", lines, 1)
 		PROGRAM("gpu/loop_end", passes, 1)
@@ -206,7 +206,7 @@ expect_original() {
 	# In the order in which they were written: the command's output is the last line.
 	observe sh -c '"$1" run --gpu soft program.o -- "$2" plain 2>&1 | sed "/^right/q"' sh "$build/gputap" "$kernels"
 	expect_output 'gputap: using the software GPU: its times say nothing about real GPUs
-gputap: OpenCL kernels: size is not inserted: the target spirv does not have the size of shared memory
+gputap: OpenCL kernels: cycles is not inserted: the target spirv does not have the cycles of an instruction
 gputap: OpenCL kernels: lines is not inserted: gpu/line is for CUDA kernels alone
 gputap: OpenCL kernels: passes is not inserted: gpu/loop_end is for CUDA kernels alone
 gputap: OpenCL kernels: calls is not inserted: gpu/call/* is for CUDA kernels alone

@@ -7,16 +7,9 @@
 #include "agent/opencl/pairs.h"
 #include "agent/opencl/times.h"
 
-/* What is beside a patched kernel. */
-struct gt_cl_origin {
-	cl_kernel original;
-	bool needs_system_memory;
-	cl_ulong own_local; /* the local memory of the patched kernel without arguments */
-};
-
 static struct gt_cl_pairs origins = GT_CL_PAIRS_INIT; /* patched kernel: its origin */
 
-static struct gt_cl_origin *find_origin(cl_kernel kernel)
+const struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel)
 {
 	return gt_cl_pairs_find(&origins, kernel);
 }
@@ -79,7 +72,7 @@ static cl_kernel replace_kernel(cl_program program, const char *name, cl_kernel 
 	origin.needs_system_memory = replacement->needs_system_memory;
 	origin.own_local = gt_cl_local_memory(kernel, replacement->device);
 	if ((!origin.needs_system_memory || use_system_memory(kernel)) &&
-	    put_origin(kernel, &origin))
+	    gt_cl_prepare_launches(kernel, &origin) && put_origin(kernel, &origin))
 		return kernel;
 	gt_cl_target->clReleaseKernel(kernel);
 	return original;
@@ -121,7 +114,7 @@ cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_ke
 
 cl_kernel CL_API_CALL gt_cl_clone_kernel(cl_kernel kernel, cl_int *ret_error)
 {
-	const struct gt_cl_origin *origin = find_origin(kernel);
+	const struct gt_cl_origin *origin = gt_cl_origin_of(kernel);
 	cl_kernel clone = gt_cl_target->clCloneKernel(kernel, ret_error);
 
 	if (clone && origin && !gt_cl_target->clRetainKernel(origin->original) &&
@@ -151,7 +144,7 @@ cl_int CL_API_CALL gt_cl_release_kernel(cl_kernel kernel)
 cl_int CL_API_CALL gt_cl_set_exec_info(cl_kernel kernel, cl_kernel_exec_info which, size_t size,
 				       const void *value)
 {
-	const struct gt_cl_origin *origin = find_origin(kernel);
+	const struct gt_cl_origin *origin = gt_cl_origin_of(kernel);
 	const cl_bool yes = CL_TRUE;
 
 	/* The programs access the maps. */
@@ -167,7 +160,7 @@ cl_int CL_API_CALL gt_cl_get_kernel_info(cl_kernel kernel, cl_kernel_info which,
 					 void *value, size_t *ret_size)
 {
 	const struct gt_cl_origin *origin =
-		which == CL_KERNEL_REFERENCE_COUNT ? NULL : find_origin(kernel);
+		which == CL_KERNEL_REFERENCE_COUNT ? NULL : gt_cl_origin_of(kernel);
 
 	return gt_cl_target->clGetKernelInfo(origin ? origin->original : kernel, which, size, value,
 					     ret_size);
@@ -186,8 +179,8 @@ cl_ulong gt_cl_local_memory(cl_kernel kernel, cl_device_id device)
  * The variables of the original, whose patched form may have others (PoCL gives each kernel those
  * of all kernels), and the arguments, which are those of the patched form.
  */
-static cl_ulong original_local_memory(const struct gt_cl_origin *origin, cl_kernel kernel,
-				      cl_device_id device)
+cl_ulong gt_cl_original_local_memory(const struct gt_cl_origin *origin, cl_kernel kernel,
+				     cl_device_id device)
 {
 	cl_ulong size = gt_cl_local_memory(kernel, device);
 	cl_ulong arguments = size > origin->own_local ? size - origin->own_local : 0;
@@ -199,7 +192,7 @@ cl_int CL_API_CALL gt_cl_get_group_info(cl_kernel kernel, cl_device_id device,
 					cl_kernel_work_group_info which, size_t size, void *value,
 					size_t *ret_size)
 {
-	const struct gt_cl_origin *origin = find_origin(kernel);
+	const struct gt_cl_origin *origin = gt_cl_origin_of(kernel);
 	bool is_limit = which == CL_KERNEL_WORK_GROUP_SIZE ||
 			which == CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE;
 	cl_kernel asked = origin && !is_limit ? origin->original : kernel;
@@ -207,7 +200,7 @@ cl_int CL_API_CALL gt_cl_get_group_info(cl_kernel kernel, cl_device_id device,
 		gt_cl_target->clGetKernelWorkGroupInfo(asked, device, which, size, value, ret_size);
 
 	if (!error && value && origin && which == CL_KERNEL_LOCAL_MEM_SIZE) {
-		cl_ulong local = original_local_memory(origin, kernel, device);
+		cl_ulong local = gt_cl_original_local_memory(origin, kernel, device);
 
 		memcpy(value, &local, sizeof(local));
 	}
@@ -218,7 +211,7 @@ cl_int CL_API_CALL gt_cl_get_argument_info(cl_kernel kernel, cl_uint index,
 					   cl_kernel_arg_info which, size_t size, void *value,
 					   size_t *ret_size)
 {
-	const struct gt_cl_origin *origin = find_origin(kernel);
+	const struct gt_cl_origin *origin = gt_cl_origin_of(kernel);
 
 	return gt_cl_target->clGetKernelArgInfo(origin ? origin->original : kernel, index, which,
 						size, value, ret_size);

@@ -76,6 +76,17 @@ void gt_cl_programs_forked(void);
 
 /* ---- kernel.c ---- */
 
+/* What is beside a patched kernel. */
+struct gt_cl_origin {
+	cl_kernel original;
+	bool needs_system_memory, takes_launch; /* it has the hidden arguments of launch.c */
+	cl_uint argument_count;                 /* of the original */
+	cl_ulong own_local; /* the local memory of the patched kernel without arguments */
+};
+
+/* NULL: the kernel is not patched. */
+const struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel);
+
 cl_kernel CL_API_CALL gt_cl_create_kernel(cl_program program, const char *name, cl_int *ret_error);
 cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_kernel *created,
 					cl_uint *ret_count);
@@ -94,4 +105,24 @@ cl_int CL_API_CALL gt_cl_get_group_info(cl_kernel kernel, cl_device_id device,
 					size_t *ret_size);
 /* The local memory of a kernel, with that of its arguments; 0: unknown. */
 cl_ulong gt_cl_local_memory(cl_kernel kernel, cl_device_id device);
+/* The same of a patched kernel, as its original would have it. */
+cl_ulong gt_cl_original_local_memory(const struct gt_cl_origin *origin, cl_kernel kernel,
+				     cl_device_id device);
 void gt_cl_kernels_forked(void);
+
+/* ---- launch.c ---- */
+
+/*
+ * Whether a patched kernel has hidden arguments, and give them values for launches that the layer
+ * does not see; origin->takes_launch, argument_count. False: it cannot be used.
+ */
+bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin);
+cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
+				      const void *value);
+cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value);
+cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel,
+					cl_uint dimensions, const size_t *offset,
+					const size_t *global, const size_t *local, cl_uint count,
+					const cl_event *list, cl_event *event);
+cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint count,
+				      const cl_event *list, cl_event *event);

@@ -48,6 +48,7 @@ static struct {
 	atomic_uint_least64_t commands;
 	pthread_mutex_t lock; /* of the clocks; OpenCL is not called while it is held */
 	struct device_clock clocks[MAX_DEVICES];
+	struct _cl_icd_dispatch next; /* the functions that submit work, of the layer or below it */
 } times = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* A command that is being submitted. */
@@ -345,7 +346,7 @@ static uint64_t gt_cl_image_bytes(cl_mem image, const size_t *region)
 		type result;                                                                       \
                                                                                                    \
 		event = begin_submission(&submission, queue, event);                               \
-		result = gt_cl_target->name arguments;                                             \
+		result = times.next.name arguments;                                                \
 		if (is_enqueued)                                                                   \
 			end_submission(&submission, true, blocking, operation, object, bytes);     \
 		else                                                                               \
@@ -369,6 +370,7 @@ void gt_cl_times_open(struct _cl_icd_dispatch *ret_dispatch)
 		return;
 #define MAPPING(...) WORK(__VA_ARGS__)
 #define WORK(name, ...)                                                                            \
+	times.next.name = ret_dispatch->name ? ret_dispatch->name : gt_cl_target->name;            \
 	if (gt_cl_target->name)                                                                    \
 		ret_dispatch->name = time_##name;
 #include "agent/opencl/work.def"

@@ -14,7 +14,7 @@
 
 /*
  * Where times were asked for (GT_AGENT_GPU_TIMES), put the functions that submit work into the
- * table, those that exist below the layer.
+ * table, those that exist below the layer; they call what is in the table before.
  */
 void gt_cl_times_open(struct _cl_icd_dispatch *ret_dispatch);
 /* Record the name of a kernel, of which no call has it; where times were asked for. */

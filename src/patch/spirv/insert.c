@@ -24,17 +24,37 @@ static uint64_t programs_with_places(const struct gt_spirv_patcher *patcher)
 	return programs;
 }
 
+/*
+ * The values of the launch are parameters of kernels. An OpenCL device does not number its compute
+ * units: GPUTAP_SM_UNKNOWN.
+ */
+static const struct gt_site_value launch_values[] = {
+	{.source = GT_SOURCE_LAUNCH, .bits = 64, .operand = "launch"},
+	{.source = GT_SOURCE_SHARED_SIZE, .bits = 64, .operand = "local_size"},
+};
+static const struct gt_site_value unknown_sm = {
+	.source = GT_SOURCE_SM, .bits = 32, .operand = "1023"};
+_Static_assert(GT_MAX_SM == 1023, "the operand of an unknown SM");
+
 static void prepare_job(const struct gt_spirv_patcher *patcher, uint32_t number)
 {
 	const struct gt_patch_program *program = &patcher->options->programs[number];
 	struct gt_spirv_patch_program *prepared = &patcher->programs[number];
+	uint64_t sources;
 	uint32_t count;
 
 	prepared->uses = gt_patch_find_uses(program->program, program->facts, &program->section);
+	sources = prepared->uses.sources;
 	gt_patch_list_values("", prepared->uses, &prepared->values);
 	count = prepared->values.count;
 	for (uint32_t i = 0; i < count; i++)
 		prepared->items[i] = prepared->values.items[i];
+	for (size_t i = 0; i < gt_countof(launch_values); i++)
+		if (sources >> launch_values[i].source & 1)
+			prepared->items[count++] = launch_values[i];
+	prepared->argument_count = count;
+	if (sources & SOURCE(SM))
+		prepared->items[count++] = unknown_sm;
 	/* At the ends of kernels, the group is all lanes of the warp. */
 	if (program->section.level == GT_LEVEL_WARP &&
 	    gt_spirv_end_of(&program->section) == GT_SPIRV_NOWHERE)
@@ -96,6 +116,9 @@ int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
 		error = translate_program(patcher, number, &diag);
 		if (error && error != -ENOMEM)
 			error = reject_program(patcher, number, diag.text);
+		else if (patcher->programs[number].uses.sources &
+			 (SOURCE(LAUNCH) | SOURCE(SHARED_SIZE)))
+			patcher->launched |= GT_SPIRV_PROGRAM(number);
 	}
 	return error;
 }
@@ -170,11 +193,11 @@ static void put_call(struct gt_spirv_value_site *at, const struct gt_spirv_place
 {
 	const struct gt_spirv_patch_program *program = &at->patcher->programs[number];
 	struct gt_spirv_builder *builder = &at->patcher->builder;
-	uint32_t words[GT_PATCH_MAX_VALUES + 4], count = 3;
+	uint32_t words[GT_PATCH_MAX_VALUES + GT_SPIRV_MORE_VALUES + 4], count = 3;
 
 	if (gt_spirv_has_condition(program->job.section))
 		words[count++] = put_condition(at, place->instruction);
-	for (uint32_t i = 0; i < program->values.count; i++)
+	for (uint32_t i = 0; i < program->argument_count; i++)
 		words[count++] = gt_spirv_put_source(at, &program->items[i]);
 	words[0] = program->ends_items ? gt_spirv_type_bool(builder) : gt_spirv_type_void(builder);
 	words[1] = gt_spirv_id(builder);
@@ -209,23 +232,33 @@ static void put_site(struct gt_spirv_patcher *patcher,
 
 /* ---- the functions of the module ---- */
 
+/* A function that is written again. */
+struct written_function {
+	struct gt_spirv_patch_function *function;
+	const struct gt_spirv_place *place;       /* the next one */
+	size_t places;                            /* from it on */
+	const struct gt_spirv_instruction *label; /* of the first block; NULL: it was written */
+	bool has_entry, takes_launch;
+};
+
 /*
  * A function that calls programs, directly or by others, becomes part of the kernels that call it:
  * PoCL supports built-in values in kernels alone. A kernel's own code does not: PoCL makes local
  * memory private to work-groups where a kernel itself refers to it.
  */
-static void add_head(const struct gt_spirv_patcher *patcher,
-		     const struct gt_spirv_patch_function *function,
+static void add_head(struct gt_spirv_patcher *patcher, const struct written_function *written,
 		     const struct gt_spirv_instruction *head, struct gt_spirv_words *words)
 {
-	uint32_t control = head->words[3];
+	const struct gt_spirv_patch_function *function = written->function;
+	uint32_t control = head->words[3], type = head->words[4];
 
 	if (patcher->translate.for_spir && function->matched && !function->kernel) {
 		control &= ~(uint32_t)SpvFunctionControlDontInlineMask;
 		control |= SpvFunctionControlInlineMask;
 	}
-	gt_spirv_emit(words, SpvOpFunction, head->words[1], head->words[2], control,
-		      head->words[4]);
+	if (written->takes_launch)
+		type = gt_spirv_launch_type(patcher, type);
+	gt_spirv_emit(words, SpvOpFunction, head->words[1], head->words[2], control, type);
 }
 
 static void copy_instruction(const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
@@ -233,22 +266,16 @@ static void copy_instruction(const struct gt_spirv_instruction *one, struct gt_s
 	gt_spirv_add(words, one->opcode, one->words + 1, one->count - 1u);
 }
 
-/* A function that is written again. */
-struct written_function {
-	const struct gt_spirv_patch_function *function;
-	const struct gt_spirv_place *place;       /* the next one */
-	size_t places;                            /* from it on */
-	const struct gt_spirv_instruction *label; /* of the first block; NULL: it was written */
-	bool has_entry;
-};
-
 /*
- * The programs of the entry are in a block of their own, with the variables. So the first block
- * keeps its label, which others may refer to, though a program ends the block before.
+ * The parameters end before the first block. The programs of the entry are in a block of their own,
+ * with the variables. So the first block keeps its label, which others may refer to, though a
+ * program ends the block before.
  */
 static void add_label(struct gt_spirv_patcher *patcher, struct written_function *written,
 		      const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
 {
+	if (written->takes_launch && !written->function->launch[0])
+		gt_spirv_add_launch_parameters(patcher, written->function, words);
 	if (written->has_entry && !written->label) {
 		written->label = one;
 		gt_spirv_emit(words, SpvOpLabel, gt_spirv_id(&patcher->builder));
@@ -281,15 +308,16 @@ static void add_function(struct gt_spirv_patcher *patcher, size_t number,
 	if (written.places)
 		written.place = patcher->places.items + written.function->first_place;
 	written.has_entry = written.places && written.place->is_entry;
+	written.takes_launch = gt_spirv_takes_launch(patcher, code);
 	for (size_t i = code->begin; i < code->end; i++) {
 		const struct gt_spirv_instruction *one = &module->instructions.items[i];
 
 		add_places(patcher, &written, i, words);
 		if (i == code->begin)
-			add_head(patcher, written.function, one, words);
+			add_head(patcher, &written, one, words);
 		else if (one->opcode == SpvOpLabel)
 			add_label(patcher, &written, one, words);
-		else
+		else if (!gt_spirv_pass_launch(patcher, written.function, one, words))
 			copy_instruction(one, words);
 	}
 }

@@ -10,6 +10,21 @@
 
 #define GT_SPIRV_PROGRAM(n) (UINT64_C(1) << (n))
 
+/*
+ * What only the host knows of a launch: hidden parameters of 64 bits after those of a kernel, all
+ * of them or none. The layer sets them (agent/opencl/launch.c).
+ */
+enum gt_spirv_launch_value {
+	GT_SPIRV_LAUNCH_NUMBER,
+	GT_SPIRV_LAUNCH_LOCAL, /* bytes of local memory of a work-group */
+	GT_SPIRV_LAUNCH_VALUES,
+};
+
+enum {
+	/* A mask, and values that depend on the target. */
+	GT_SPIRV_MORE_VALUES = 2 + GT_SPIRV_LAUNCH_VALUES,
+};
+
 /* What is known of a function of the module. */
 struct gt_spirv_patch_function {
 	const char *name; /* OpName, or "" */
@@ -21,6 +36,7 @@ struct gt_spirv_patch_function {
 	uint32_t callers; /* kernels that call it, or whose code it is */
 	uint32_t caller;  /* the last one: its index among the entry points */
 	size_t first_place, place_count;
+	uint32_t launch[GT_SPIRV_LAUNCH_VALUES]; /* ids of its parameters; 0: it has none */
 };
 
 /* What is known of an entry point. */
@@ -43,8 +59,9 @@ struct gt_spirv_place {
 struct gt_spirv_patch_program {
 	struct gt_patch_uses uses;
 	struct gt_patch_values values;
-	/* The values, and the mask of the group. */
-	struct gt_site_value items[GT_PATCH_MAX_VALUES + 1];
+	/* The arguments of its function, then values that are known without. */
+	struct gt_site_value items[GT_PATCH_MAX_VALUES + GT_SPIRV_MORE_VALUES];
+	uint32_t argument_count;
 	struct gt_translate_job job;
 	uint32_t function; /* id; 0: not translated */
 	bool ends_items;   /* its function has a result: gt_spirv_ends_items */
@@ -58,6 +75,7 @@ struct gt_spirv_patcher {
 	struct gt_translate_options translate;
 	struct gt_spirv_patch_kernel *kernels;     /* by entry point */
 	uint64_t rejected;                         /* programs that cannot be translated */
+	uint64_t launched;                         /* those that read values of the launch */
 	uint8_t *registers;                        /* access.h; NULL: no program runs in bodies */
 	struct gt_spirv_patch_function *functions; /* as those of the module */
 	GT_VEC(struct gt_spirv_place) places;      /* those of a function follow each other */
@@ -85,6 +103,24 @@ bool gt_spirv_leads_back(const struct gt_spirv_patcher *patcher, size_t instruct
 int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher);
 /* Write the functions and entry points of the module again, with calls at the sites. */
 void gt_spirv_insert_calls(struct gt_spirv_patcher *patcher);
+
+/*
+ * launch.c: parameters for the values of the launch. A function that kernels call has them, too,
+ * and its callers pass theirs on, or zeros where a kernel has none: no program that it has runs
+ * then.
+ */
+bool gt_spirv_takes_launch(const struct gt_spirv_patcher *patcher,
+			   const struct gt_spirv_function *code);
+/* The type of a function with these parameters. */
+uint32_t gt_spirv_launch_type(struct gt_spirv_patcher *patcher, uint32_t type);
+/* Add the parameters after those of the function, and note their ids. */
+void gt_spirv_add_launch_parameters(struct gt_spirv_patcher *patcher,
+				    struct gt_spirv_patch_function *function,
+				    struct gt_spirv_words *words);
+/* Write a call in a function again. False: it is none of a function with these parameters. */
+bool gt_spirv_pass_launch(struct gt_spirv_patcher *patcher,
+			  const struct gt_spirv_patch_function *caller,
+			  const struct gt_spirv_instruction *call, struct gt_spirv_words *words);
 
 /* values.c: the ids of the values of a context at a site, for which code is added to `words`. */
 struct gt_spirv_value_site {

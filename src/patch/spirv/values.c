@@ -160,6 +160,10 @@ uint32_t gt_spirv_put_source(struct gt_spirv_value_site *at, const struct gt_sit
 
 	if (source == GT_SOURCE_ARGUMENT)
 		return put_argument(at, value);
+	if (source == GT_SOURCE_LAUNCH)
+		return at->function->launch[GT_SPIRV_LAUNCH_NUMBER];
+	if (source == GT_SOURCE_SHARED_SIZE)
+		return at->function->launch[GT_SPIRV_LAUNCH_LOCAL];
 	if (at->known[source])
 		return at->known[source];
 	if (source == GT_SOURCE_ADDRESS && at->has_access)

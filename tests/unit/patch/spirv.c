@@ -42,6 +42,9 @@ struct patched_program {
 	bool switchable;
 	uint32_t switches[MAX_PROBES];
 	const struct gt_cycle_clock *clock; /* of the device; NULL: none */
+	/* Arguments after those of the kernels: a launch's number, the bytes of local memory. */
+	uint64_t hidden[2];
+	bool has_hidden;
 };
 
 static void program_clear(struct patched_program *patched)
@@ -136,7 +139,7 @@ static struct gt_cl_device *open_device(void)
  * the same time do not share their local memory.
  */
 static void run_kernel(struct gt_cl_device *device, const struct gt_strbuf *module,
-		       const char *kernel, int32_t out[ITEMS * 4])
+		       const char *kernel, uint64_t *hidden, int32_t out[ITEMS * 4])
 {
 	static const uint32_t groups[3] = {ITEMS / GROUP, 1, 1}, group[3] = {GROUP, 1, 1};
 	gt_auto(cl_program) struct gt_cl_program *program = NULL;
@@ -145,14 +148,16 @@ static void run_kernel(struct gt_cl_device *device, const struct gt_strbuf *modu
 	uint64_t scale = 9;
 	struct gt_cl_argument arguments[] = {{in, sizeof(in), true},
 					     {out, ITEMS * 4 * sizeof(*out), true},
-					     {&scale, sizeof(scale), false}};
+					     {&scale, sizeof(scale), false},
+					     {hidden, sizeof(*hidden), false},
+					     {hidden ? hidden + 1 : NULL, sizeof(*hidden), false}};
 	struct gt_diag diag = {0};
 
 	for (int i = 0; i < ITEMS; i++)
 		in[i] = i;
 	memset(out, 0, ITEMS * 4 * sizeof(*out));
 	if (gt_cl_program_load(device, module->data, module->length, &program, &log, &diag) ||
-	    gt_cl_launch(program, kernel, groups, group, arguments, 3, &diag) ||
+	    gt_cl_launch(program, kernel, groups, group, arguments, hidden ? 5 : 3, &diag) ||
 	    gt_cl_wait(program, 0, &diag))
 		TAP_FAIL("%s: %s %s", diag.place, diag.text, gt_strbuf_string(&log));
 }
@@ -163,16 +168,17 @@ static bool run_patched(struct patched_program *patched)
 	gt_auto(cl_device) struct gt_cl_device *device = open_device();
 	gt_auto_strbuf module = GT_STRBUF_INIT;
 	int32_t plain[2][ITEMS * 4], found[ITEMS * 4];
+	uint64_t *hidden = patched->has_hidden ? patched->hidden : NULL;
 
 	if (!device || !compile_kernels(source, &module))
 		return false;
 	patch_program(patched, &module);
-	run_kernel(device, &module, "work", plain[0]);
-	run_kernel(device, &module, "other", plain[1]);
+	run_kernel(device, &module, "work", NULL, plain[0]);
+	run_kernel(device, &module, "other", NULL, plain[1]);
 	CHECK_INT(plain[0][64], 3 * ITEMS / 2);
-	run_kernel(device, &patched->image.fatbin, "work", found);
+	run_kernel(device, &patched->image.fatbin, "work", hidden, found);
 	CHECK(!memcmp(found, plain[0], sizeof(found)));
-	run_kernel(device, &patched->image.fatbin, "other", found);
+	run_kernel(device, &patched->image.fatbin, "other", hidden, found);
 	CHECK(!memcmp(found, plain[1], sizeof(found)));
 	return true;
 }
@@ -297,6 +303,48 @@ TEST("programs see the arguments of kernels, their number and their sizes")
 	CHECK_INT(count_of(&patched, 4), 0);
 }
 
+TEST("kernels, and what they call, have the number and the local memory of a launch")
+{
+	auto_program patched = {.hidden = {7, 128}, .has_hidden = true};
+
+	add_probe(&patched.probes, "gpu/entry/*", "ldxdw r6, [r1+64]");
+	/* In `twice`, too, which both kernels call. */
+	add_probe(&patched.probes, "gpu/store", "ldxdw r6, [r1+64]");
+	add_probe(&patched.probes, "gpu/barrier", "call 532\nmov r6, r0");
+	add_probe(&patched.probes, "gpu/exit.block/*", "call 526\nmov r6, r0");
+	/* Where no one knows the compute unit. */
+	add_probe(&patched.probes, "gpu/exit.block/*", "ldxw r6, [r1+44]");
+	if (!run_patched(&patched))
+		SKIP(NO_DEVICE);
+	CHECK_INT(patched.image.result.rejected, 0);
+	CHECK_INT(count_of(&patched, 0), 2 * ITEMS * 7);
+	CHECK_INT(count_of(&patched, 1), 6 * ITEMS * 7);
+	CHECK_INT(count_of(&patched, 2), ITEMS * 128);
+	CHECK_INT(count_of(&patched, 3), 2 * (ITEMS / GROUP) * 7);
+	CHECK_INT(count_of(&patched, 4), 2 * (ITEMS / GROUP) * 1023);
+}
+
+TEST("a kernel without programs gives functions that others call, too, no launch")
+{
+	gt_auto(cl_device) struct gt_cl_device *device = open_device();
+	auto_program patched = {0};
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	uint64_t hidden[2] = {7, 128};
+	int32_t out[ITEMS * 4];
+
+	if (!device || !compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	/* `twice` has the parameters, which `other` does not have. */
+	add_probe(&patched.probes, "gpu/load/work", "ldxdw r6, [r1+64]");
+	patch_program(&patched, &module);
+	run_kernel(device, &patched.image.fatbin, "other", NULL, out);
+	CHECK_INT(out[65], 77);
+	CHECK_INT(count_of(&patched, 0), 0);
+	run_kernel(device, &patched.image.fatbin, "work", hidden, out);
+	CHECK_INT(out[65], 77);
+	CHECK_INT(count_of(&patched, 0), 5 * ITEMS * 7);
+}
+
 TEST("programs of the ends of kernels run for each work-item, warp and work-group")
 {
 	auto_program patched = {0};
@@ -359,7 +407,7 @@ TEST("a program that ends a work-item at the entry ends it alone, and every retu
 	if (!device || !compile_kernels(ending, &module))
 		SKIP(NO_DEVICE);
 	patch_program(&patched, &module);
-	run_kernel(device, &patched.image.fatbin, "work", out);
+	run_kernel(device, &patched.image.fatbin, "work", NULL, out);
 	for (int i = 0; i < ITEMS; i++)
 		CHECK_INT(out[i], i % 2 ? (i < 16 ? 1 : 6) : 0);
 	CHECK_INT(count_of(&patched, 0), ITEMS / 2);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The values of the launch: hidden parameters of kernels and of what they call. */
+#include <spirv/unified1/spirv.h>
+
+#include "patch/spirv/private.h"
+
+bool gt_spirv_takes_launch(const struct gt_spirv_patcher *patcher,
+			   const struct gt_spirv_function *code)
+{
+	size_t number = (size_t)(code - patcher->module->functions.items);
+
+	return code->has_body && patcher->functions[number].matched & patcher->launched;
+}
+
+static uint32_t launch_value_type(struct gt_spirv_patcher *patcher)
+{
+	return gt_spirv_type_int(&patcher->builder, 64);
+}
+
+uint32_t gt_spirv_launch_type(struct gt_spirv_patcher *patcher, uint32_t type)
+{
+	const struct gt_spirv_instruction *one = gt_spirv_definition(patcher->module, type);
+	GT_VEC(uint32_t) operands = {0};
+	uint32_t result = type;
+	int error = 0;
+
+	/* Without the type of the function, its code is malformed in any case. */
+	if (!one || one->opcode != SpvOpTypeFunction)
+		return type;
+	for (unsigned i = 2; i < one->count && !error; i++)
+		error = gt_vec_push(&operands, one->words[i]);
+	for (unsigned i = 0; i < GT_SPIRV_LAUNCH_VALUES && !error; i++)
+		error = gt_vec_push(&operands, launch_value_type(patcher));
+	if (error)
+		patcher->builder.failed = true;
+	else
+		result = gt_spirv_global(&patcher->builder, SpvOpTypeFunction, 0, operands.items,
+					 operands.count);
+	gt_vec_free(&operands);
+	return result;
+}
+
+void gt_spirv_add_launch_parameters(struct gt_spirv_patcher *patcher,
+				    struct gt_spirv_patch_function *function,
+				    struct gt_spirv_words *words)
+{
+	for (unsigned i = 0; i < GT_SPIRV_LAUNCH_VALUES; i++) {
+		function->launch[i] = gt_spirv_id(&patcher->builder);
+		gt_spirv_emit(words, SpvOpFunctionParameter, launch_value_type(patcher),
+			      function->launch[i]);
+	}
+}
+
+bool gt_spirv_pass_launch(struct gt_spirv_patcher *patcher,
+			  const struct gt_spirv_patch_function *caller,
+			  const struct gt_spirv_instruction *call, struct gt_spirv_words *words)
+{
+	uint32_t values[GT_SPIRV_LAUNCH_VALUES];
+	const struct gt_spirv_function *callee =
+		call->opcode == SpvOpFunctionCall && call->count > 3
+			? gt_spirv_function(patcher->module, call->words[3])
+			: NULL;
+
+	if (!callee || !gt_spirv_takes_launch(patcher, callee) ||
+	    call->count + GT_SPIRV_LAUNCH_VALUES > UINT16_MAX)
+		return false;
+	for (unsigned i = 0; i < GT_SPIRV_LAUNCH_VALUES; i++)
+		values[i] = caller->launch[i] ? caller->launch[i]
+					      : gt_spirv_constant(&patcher->builder, 64, 0);
+	gt_spirv_add_more(words, call->opcode, call->words + 1, call->count - 1u, values,
+			  GT_SPIRV_LAUNCH_VALUES);
+	return true;
+}

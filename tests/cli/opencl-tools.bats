@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The tools that insert GPU programs, on the kernels of OpenCL programs (PoCL), and the launches that
+# the programs see. launchlate needs BPF; nothing needs a GPU.
+
+load helper
+load opencl-kernels
+
+launches=$build/tests/programs/opencl_launches
+
+# tool NAME EXAMPLE: its report as JSON is $output, and what the example printed $printed.
+tool() {
+	need_cycle_counter
+	need_file "$examples/opencl/opencl-$2" "OpenCL example"
+	gputap "$1" --gpu soft --json -- "$examples/opencl/opencl-$2"
+	expect_status 0
+	printed=$(grep -v '^{' <<<"$output") output=$(grep '^{' <<<"$output")
+}
+
+@test "kernelretsnoop sees the work-items of each launch of an OpenCL kernel exit" {
+	tool kernelretsnoop queues
+	expect_json '.[0].launches | length == 4 and map(.launch) == [1, 2, 3, 4] and
+		all(.kernel == "scale" and .threads == 16384 and .blocks == 256 and .blocks_open == 0 and
+			.block_size == [64, 1, 1] and .first <= .last)'
+	# Each waits for the one before.
+	expect_json '.[0].launches | [range(3) as $i | .[$i].last <= .[$i + 1].first] | all'
+}
+
+@test "launchlate matches each launch of an OpenCL kernel with its call" {
+	need_probes
+	tool launchlate queues
+	expect_json '.[0] | .violations == 0 and .ambiguous == 0 and .failed == 0 and .not_patched == 0 and
+		.several == 0 and .calls_unmatched == 0 and .grids_unmatched == 0 and .records_lost == 0'
+	# Kernels read the time stamp counter, as Linux does for CLOCK_MONOTONIC.
+	expect_json '.[0] | .clock.error as $error | .launches | map(.launch) == [1, 2, 3, 4] and
+		map(.call) == (map(.call) | sort) and
+		all(.kernel == "scale" and (.latency - (.first - .call) | fabs) <= 2 * $error)'
+}
+
+# expect_launches PROGRAM KEYS-AND-VALUES: how often a function that kernels call stored a number, by
+# the number of the launch.
+expect_launches() {
+	cat >launches.c <<-'END'
+		#include <gputap/bpf.h>
+		GPUTAP_ARRAY(stores, unsigned long long, 64);
+		SEC("gpu/store/number") int count(struct gputap_memory *ctx) {
+			unsigned int key = ctx->launch;
+			unsigned long long *value = bpf_map_lookup_elem(&stores, &key);
+			if (value) __sync_fetch_and_add(value, 1);
+			return 0; }
+		char LICENSE[] SEC("license") = "GPL";
+	END
+	clang -g -O2 -target bpf -I "$root/include" -c launches.c -o launches.o
+	gputap run --gpu soft --json launches.o -- "$launches" "$1"
+	expect_output_line '^right$'
+	output=$(grep '^{' <<<"$output" | jq -rsc '.[0].maps[0].entries | map([.key, .value])')
+	expect_output "$2"
+}
+
+@test "each launch of an OpenCL kernel has its own number, also where threads launch one kernel" {
+	expect_launches threads "$(jq -nc '[range(1; 33) | [., 64]]')"
+	expect_launches part '[[1,64],[2,64]]'
+}
+
+@test "a clone of an OpenCL kernel and a task are launches, with their own arguments" {
+	expect_launches clones '[[1,64],[2,64],[3,1],[4,64]]'
+}
+
+@test "an OpenCL kernel whose programs read the launch has the arguments of the original" {
+	expect_launches arguments '[[2,64]]'
+}
+
+@test "the local memory of a work-group is that of the kernel's variables and arguments" {
+	object 'gpu/block_begin' '*value = bpf_shared_size()'
+	gputap run --gpu soft program.o -- "$launches" local
+	expect_output_line '^right$'
+	expect_output_line '^  0: 272$'
+	object 'gpu/block_begin' '*value = ctx->sm'
+	gputap run --gpu soft program.o -- "$launches" local
+	expect_output_line '^  0: 1023$'
+}
