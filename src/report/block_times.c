@@ -249,7 +249,9 @@ static void sum_schedule(const struct gt_block_launch *launch, struct gt_block_s
 	double block_ns = 0, busy_ns = 0, most_ns = 0;
 
 	count = (double)schedule->sms.count;
+	schedule->has_sms = true;
 	gt_vec_each (sm, &schedule->sms) {
+		schedule->has_sms &= sm->sm != GT_BLOCK_NO_SM;
 		block_ns += (double)sm->block_ns;
 		busy_ns += (double)sm->busy_ns;
 		if ((double)sm->block_ns > most_ns)
@@ -259,7 +261,7 @@ static void sum_schedule(const struct gt_block_launch *launch, struct gt_block_s
 	}
 	schedule->busy = span > 0 ? busy_ns / count / span : NAN;
 	schedule->resident = span > 0 ? block_ns * launch->threads / count / span : NAN;
-	schedule->balance = most_ns > 0 ? block_ns / count / most_ns : NAN;
+	schedule->balance = most_ns > 0 && schedule->has_sms ? block_ns / count / most_ns : NAN;
 }
 
 int gt_block_schedule_make(struct gt_block_launch *launch, struct gt_block_schedule *ret_schedule)

@@ -7,7 +7,11 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "gpubpf/context.h"
 #include "report/gpu.h"
+
+/* OpenCL does not say where work-groups run: all of a launch are on one SM of this number. */
+#define GT_BLOCK_NO_SM GT_MAX_SM
 
 struct gt_block_time {
 	uint64_t start, end;
@@ -56,8 +60,9 @@ struct gt_block_sm {
 struct gt_block_schedule {
 	uint64_t first, last; /* start of the first block, end of the last */
 	GT_VEC(struct gt_block_sm) sms;
+	bool has_sms;    /* else one of them stands for the whole device */
 	double busy;     /* mean share of the time in which the SMs run blocks; NAN: no time */
-	double balance;  /* mean block time of the SMs / that of the most loaded */
+	double balance;  /* mean block time of the SMs / that of the most loaded; NAN: not known */
 	double resident; /* mean threads on an SM at once */
 	uint64_t most;   /* blocks on one SM at once */
 };

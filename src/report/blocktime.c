@@ -33,10 +33,18 @@ static void close_blocks(struct gt_gpu_run *run)
 
 /* ---- each block ------------------------------------------------------------------------ */
 
+static void json_sm(struct gt_json *json, uint32_t sm)
+{
+	if (sm == GT_BLOCK_NO_SM)
+		gt_json_null(json, "sm");
+	else
+		gt_json_u64(json, "sm", sm);
+}
+
 static void json_block(struct gt_json *json, const struct gt_block_time *block)
 {
 	gt_gpu_report_json_index(json, "block", block->index);
-	gt_json_u64(json, "sm", block->sm);
+	json_sm(json, block->sm);
 	gt_json_u64(json, "start", block->start);
 	gt_json_u64(json, "end", block->end);
 }
@@ -54,11 +62,12 @@ static void put_each(const struct gt_gpu_run *run, const struct gt_block_launch 
 		json_block(&json, block);
 		gt_json_object_end(&json);
 	} else {
-		gt_strbuf_printf(text,
-				 "%" PRIu64 " to %" PRIu64 " ns: launch %" PRIu64
-				 ", SM %u, block (%u,%u,%u), ",
-				 block->start, block->end, launch->launch, block->sm,
-				 block->index[0], block->index[1], block->index[2]);
+		gt_strbuf_printf(text, "%" PRIu64 " to %" PRIu64 " ns: launch %" PRIu64 ", ",
+				 block->start, block->end, launch->launch);
+		if (block->sm != GT_BLOCK_NO_SM)
+			gt_strbuf_printf(text, "SM %u, ", block->sm);
+		gt_strbuf_printf(text, "block (%u,%u,%u), ", block->index[0], block->index[1],
+				 block->index[2]);
 		gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), text);
 	}
 	gt_strbuf_putc(text, '\n');
@@ -145,7 +154,10 @@ static void put_launch(const struct gt_gpu_run *run, const struct gt_block_launc
 	gt_table_duration(table, schedule->last - schedule->first);
 	gt_table_duration(table, gt_histogram_quantile(&durations, 0.5));
 	gt_table_duration(table, durations.max);
-	gt_table_number(table, schedule->sms.count);
+	if (schedule->has_sms)
+		gt_table_number(table, schedule->sms.count);
+	else
+		gt_table_text(table, "-");
 	put_share(table, "", schedule->busy);
 	put_share(table, "", schedule->balance);
 	put_share(table, gt_inject_registers(run->inject, launch->kernel) ? "" : "≤ ",
@@ -166,6 +178,7 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 		{"KERNEL", true, false},
 	};
 	struct gt_block_times *times = run->state;
+	bool has_sms = true;
 	struct gt_table table;
 
 	gt_table_begin(&table, columns, gt_countof(columns));
@@ -179,6 +192,7 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 			text->failed = true;
 		else
 			put_launch(run, launch, &schedule, &table);
+		has_sms &= schedule.has_sms;
 		gt_block_schedule_clear(&schedule);
 	}
 	gt_table_put(&table, text);
@@ -191,6 +205,9 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 		"time of SMs / maximum; both of the SMs that had blocks.\n"
 		"OCCUPANCY: theoretical, of the kernel without programs; ≤: its registers are "
 		"unknown and may lower it. ACHIEVED: warps on an SM, mean over TIME.\n");
+	if (!has_sms)
+		gt_strbuf_puts(text, "SMS -: OpenCL does not say where blocks run. BUSY is the "
+				     "share of TIME in which the device has blocks.\n");
 }
 
 /* ---- picture --------------------------------------------------------------------------- */
@@ -250,7 +267,10 @@ static void put_picture_rows(const struct block_picture *picture,
 		size_t last = (next < schedule->sms.count ? next : schedule->sms.count) - 1;
 		double sms = (double)(last - first + 1);
 
-		gt_strbuf_printf(text, "%5u ", schedule->sms.items[first].sm);
+		if (schedule->has_sms)
+			gt_strbuf_printf(text, "%5u ", schedule->sms.items[first].sm);
+		else
+			gt_strbuf_puts(text, "      ");
 		if (picture->sms_per_row > 1)
 			gt_strbuf_printf(text, "- %-5u ", schedule->sms.items[last].sm);
 		gt_strbuf_putc(text, '|');
@@ -281,7 +301,8 @@ static void put_picture(const struct gt_gpu_run *run, const struct gt_block_laun
 	fill_picture(&picture, launch, schedule);
 	gt_strbuf_printf(text, "\nthe blocks of launch %" PRIu64 ", ", launch->launch);
 	gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), text);
-	gt_strbuf_puts(text, ", that run at once on each SM; a column is ");
+	gt_strbuf_printf(text, ", that run at once%s; a column is ",
+			 schedule->has_sms ? " on each SM" : "");
 	gt_format_duration(text, (uint64_t)picture.column_ns);
 	gt_strbuf_puts(text, "\n");
 	put_picture_rows(&picture, schedule, text);
@@ -305,8 +326,10 @@ static void put_slowest(struct gt_block_launch *launch, struct gt_strbuf *text)
 	for (size_t i = 0; i < launch->blocks.count && i < SLOWEST; i++) {
 		const struct gt_block_time *block = &launch->blocks.items[i];
 
-		gt_strbuf_printf(text, "%s (%u,%u,%u) on SM %u ", i ? "," : "", block->index[0],
-				 block->index[1], block->index[2], block->sm);
+		gt_strbuf_printf(text, "%s (%u,%u,%u) ", i ? "," : "", block->index[0],
+				 block->index[1], block->index[2]);
+		if (block->sm != GT_BLOCK_NO_SM)
+			gt_strbuf_printf(text, "on SM %u ", block->sm);
 		gt_format_duration(text, block->end - block->start);
 	}
 	gt_strbuf_putc(text, '\n');
@@ -436,7 +459,7 @@ static void json_launch(const struct gt_gpu_run *run, const struct gt_block_laun
 	gt_json_array_begin(json, "sms");
 	gt_vec_each (sm, &schedule->sms) {
 		gt_json_object_begin(json, NULL);
-		gt_json_u64(json, "sm", sm->sm);
+		json_sm(json, sm->sm);
 		gt_json_u64(json, "blocks", sm->blocks);
 		gt_json_u64(json, "blocks_at_once", sm->most);
 		gt_json_u64(json, "block_ns", sm->block_ns);

@@ -25,6 +25,25 @@ tool() {
 	expect_json '.[0].launches | [range(3) as $i | .[$i].last <= .[$i + 1].first] | all'
 }
 
+@test "blocktime has the times of each work-group, its local memory, and no compute units" {
+	tool blocktime queues
+	expect_json '.[0].launches | length == 4 and map(.launch) == [1, 2, 3, 4] and
+		all(.kernel == "scale" and .blocks == 256 and .block_threads == 64 and .block_shared == 0)'
+	tool blocktime reduce
+	expect_json '.[0].launches | length == 1 and (.[0] | .blocks == 512 and .block_threads == 128 and
+		.block_shared == 512 and .balance == null and .occupancy == null and .busy > 0 and
+		(.sms | map([.sm, .blocks])) == [[null, 512]])'
+	gputap blocktime --gpu soft -- "$examples/opencl/opencl-reduce"
+	expect_output_line '^ +1 +512 +128 +512 B .* -  [0-9.]+ % +-  +-  +-  reduce$'
+	expect_output_line '^SMS -: OpenCL does not say where blocks run\. BUSY is the share of TIME in which the device has blocks\.$'
+	expect_output_line '^the blocks of launch 1, reduce, that run at once; a column is '
+	expect_output_line '^      \|'
+	expect_no_output_line 'on SM|1023'
+	output=$("$build/gputap" blocktime --gpu soft --each -- "$examples/opencl/opencl-reduce" 2>/dev/null |
+		grep -cE '^[0-9]+ to [0-9]+ ns: launch 1, block \([0-9]+,0,0\), reduce$')
+	expect_output 512
+}
+
 @test "launchlate matches each launch of an OpenCL kernel with its call" {
 	need_probes
 	tool launchlate queues
