@@ -255,6 +255,24 @@ HOST void leave_name(struct pt_regs *ctx)
 		record(&made);
 }
 
+/* The call returns the handle of a kernel: 0 where it fails. */
+HOST void leave_created(struct pt_regs *ctx)
+{
+	struct launchlate_call *call = find_call();
+	struct launchlate_event made = {.handle = RESULT(ctx), .kind = LAUNCHLATE_ALIAS};
+
+	if (!call)
+		return;
+	made.other = call->other;
+	if (call->name) {
+		made.kind = LAUNCHLATE_NAMED;
+		made.other = hash_name(call->name);
+	}
+	call->name = call->other = 0;
+	if (made.handle && made.other)
+		record(&made);
+}
+
 HOST void record_capture(struct pt_regs *ctx, __u16 kind)
 {
 	struct launchlate_event made = {.kind = kind, .handle = ARGUMENT_0(ctx)};
@@ -286,6 +304,7 @@ HOST void record_capture(struct pt_regs *ctx, __u16 kind)
 
 #define DRIVER "libcuda.so.1"
 #define RUNTIME "libcudart.so"
+#define OPENCL "libOpenCL.so.1"
 
 STREAM_VARIANTS(DRIVER, cuLaunchKernel,
 		enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx), ninth_argument(ctx)),
@@ -322,6 +341,14 @@ ENTRY(DRIVER, cuStreamBeginCapture_v2_ptsz, record_capture(ctx, LAUNCHLATE_CAPTU
 ENTRY(DRIVER, cuStreamEndCapture, record_capture(ctx, LAUNCHLATE_CAPTURE_END))
 ENTRY(DRIVER, cuStreamEndCapture_ptsz, record_capture(ctx, LAUNCHLATE_CAPTURE_END))
 
+/* The streams of OpenCL are queues. */
+BOTH(OPENCL, clEnqueueNDRangeKernel,
+     enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx), ARGUMENT_0(ctx)), leave_launch(ctx))
+BOTH(OPENCL, clEnqueueTask, enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx), ARGUMENT_0(ctx)),
+     leave_launch(ctx))
+BOTH(OPENCL, clCreateKernel, enter_name(0, ARGUMENT_1(ctx), 0), leave_created(ctx))
+BOTH(OPENCL, clCloneKernel, enter_name(0, 0, ARGUMENT_0(ctx)), leave_created(ctx))
+
 /* Calls that wait for kernels. Where others return, nothing wrong is concluded either. */
 RETURN(DRIVER, cuCtxSynchronize, observe())
 RETURN(DRIVER, cuStreamSynchronize, observe())
@@ -336,3 +363,7 @@ RETURN(RUNTIME, cudaStreamSynchronize, observe())
 RETURN(RUNTIME, cudaStreamSynchronize_ptsz, observe())
 RETURN(RUNTIME, cudaEventSynchronize, observe())
 RETURN(RUNTIME, cudaMemcpy, observe())
+RETURN(OPENCL, clFinish, observe())
+RETURN(OPENCL, clWaitForEvents, observe())
+RETURN(OPENCL, clEnqueueReadBuffer, observe())
+RETURN(OPENCL, clEnqueueMapBuffer, observe())

@@ -55,6 +55,16 @@ tool() {
 		all(.kernel == "scale" and (.latency - (.first - .call) | fabs) <= 2 * $error)'
 }
 
+@test "launchlate knows a kernel of OpenCL by its clone, and a task as a launch" {
+	need_probes
+	need_cycle_counter
+	gputap launchlate --gpu soft --json -- "$launches" clones
+	expect_output_line '^right$'
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0] | .calls_unmatched == 0 and .grids_unmatched == 0 and
+		(.launches | map([.kernel, .launch])) == [range(1; 5) | ["number", .]]'
+}
+
 # expect_launches PROGRAM KEYS-AND-VALUES: how often a function that kernels call stored a number, by
 # the number of the launch.
 expect_launches() {
