@@ -16,6 +16,18 @@ tool() {
 	printed=$(grep -v '^{' <<<"$output") output=$(grep '^{' <<<"$output")
 }
 
+@test "threadhist counts the loop iterations of each work-item of an OpenCL kernel" {
+	tool threadhist reduce
+	[ "$printed" = 'the sum is right' ]
+	expect_json '.[0].threads | length == 65536 and all(.entries == 1 and .loops == 7)'
+}
+
+@test "cudacounter counts the work-items and work-groups of OpenCL kernels" {
+	tool cudacounter queues
+	expect_json '.[0].kernels | length == 1 and (.[0] | .kernel == "scale" and .entries == 65536 and
+		.exits == 65536 and .blocks == 1024 and .time > 0 and .cycles > 0)'
+}
+
 @test "kernelretsnoop sees the work-items of each launch of an OpenCL kernel exit" {
 	tool kernelretsnoop queues
 	expect_json '.[0].launches | length == 4 and map(.launch) == [1, 2, 3, 4] and
@@ -42,6 +54,15 @@ tool() {
 	output=$("$build/gputap" blocktime --gpu soft --each -- "$examples/opencl/opencl-reduce" 2>/dev/null |
 		grep -cE '^[0-9]+ to [0-9]+ ns: launch 1, block \([0-9]+,0,0\), reduce$')
 	expect_output 512
+}
+
+@test "memtrace has the requests and bytes of each access of an OpenCL kernel" {
+	tool memtrace reduce
+	[ "$printed" = 'the sum is right' ]
+	expect_json '.[0].accesses | map([.ptx, .requests, .bytes]) == [
+		["OpLoad", 65536, 262144], ["OpStore", 65536, 262144], ["OpLoad", 65024, 260096],
+		["OpLoad", 65024, 260096], ["OpStore", 65024, 260096], ["OpLoad", 512, 2048],
+		["OpStore", 512, 2048]]'
 }
 
 @test "launchlate matches each launch of an OpenCL kernel with its call" {
@@ -98,6 +119,13 @@ expect_launches() {
 	expect_launches arguments '[[2,64]]'
 }
 
+@test "--gpu-times exact finds the first and last instruction of OpenCL kernels" {
+	need_cycle_counter
+	need_file "$examples/opencl/opencl-queues" "OpenCL example"
+	gputap trace --gpu-times exact --gpu soft -- "$examples/opencl/opencl-queues"
+	expect_error_line '^gputap: GPU times: exact for [1-4] of 4 kernels$'
+}
+
 @test "the local memory of a work-group is that of the kernel's variables and arguments" {
 	object 'gpu/block_begin' '*value = bpf_shared_size()'
 	gputap run --gpu soft program.o -- "$launches" local
@@ -106,4 +134,20 @@ expect_launches() {
 	object 'gpu/block_begin' '*value = ctx->sm'
 	gputap run --gpu soft program.o -- "$launches" local
 	expect_output_line '^  0: 1023$'
+}
+
+@test "what tools cannot have in OpenCL kernels is reported before the command starts" {
+	need_file "$examples/opencl/opencl-reduce" "OpenCL example"
+	local reason='the target spirv does not have the cycles of an instruction'
+	# The order of the lines is that in which they were written.
+	observe sh -c '"$1" stall --gpu soft -- "$2" 2>&1 | sed -n "1,/^the sum/p"' sh "$build/gputap" \
+		"$examples/opencl/opencl-reduce"
+	expect_output "gputap: using the software GPU: its times say nothing about real GPUs
+gputap: OpenCL kernels: after_load is not inserted: $reason
+gputap: OpenCL kernels: after_atomic is not inserted: $reason
+gputap: OpenCL kernels: after_barrier is not inserted: $reason
+the sum is right"
+	gputap hotloop --gpu soft -- "$examples/opencl/opencl-reduce"
+	expect_error_line '^gputap: OpenCL kernels: end_loop is not inserted: gpu/loop_end is for CUDA kernels alone$'
+	expect_output_line '^ +458752 +458752 +1\.0  SPIR-V [0-9]+ +reduce  OpBranch$'
 }
