@@ -353,10 +353,16 @@ explain_gap() {
 	expect_output_line ": next last\(unsigned int\*\) #$last late because thread [0-9]+ was off-CPU "
 }
 
-@test "a thread that slept is the cause of an idle time" {
+@test "a thread that slept is the cause of an idle time, woken by no thread that an interrupt met" {
+	local loops=() loop
+	for loop in 1 2 3 4; do
+		(while :; do :; done) &
+		loops+=($!)
+	done
 	record_cause late
+	kill "${loops[@]}"
 	explain_gap
-	expect_output_line '  thread [0-9]+ was off-CPU [0-9.]+ m?s in clock_nanosleep, woken by '
+	expect_output_line '  thread [0-9]+ was off-CPU [0-9.]+ m?s in clock_nanosleep, woken by \(interrupt\)'
 	jq -e '(.headline | .spent == "off_cpu" and .syscall == "clock_nanosleep") and
 		.spent.off_cpu > 190000000' <<<"$gap"
 }

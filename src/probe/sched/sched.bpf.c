@@ -48,6 +48,47 @@ static __always_inline bool in_interrupt(struct task_struct *current)
 }
 #endif
 
+/*
+ * The handlers of interrupts have sections of text of their own (include/asm-generic/vmlinux.lds.h,
+ * since 4.6): the kernel's stack depot finds the end of an interrupt's stack in the same manner.
+ */
+extern const void __irqentry_text_start __ksym __weak;
+extern const void __irqentry_text_end __ksym __weak;
+extern const void __softirqentry_text_start __ksym __weak;
+extern const void __softirqentry_text_end __ksym __weak;
+
+#define MAX_FRAMES 64
+
+struct kernel_stack {
+	__u64 addresses[MAX_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_stack);
+} kernel_stacks SEC(".maps");
+
+/* Whether the stack of a program's caller has the handler of an interrupt. */
+static __noinline bool has_interrupt_on_stack(void *context)
+{
+	const __u32 zero = 0;
+	struct kernel_stack *stack = bpf_map_lookup_elem(&kernel_stacks, &zero);
+	long size = stack ? bpf_get_stack(context, stack->addresses, sizeof(*stack), 0) : 0;
+
+	for (unsigned i = 0; stack && i < MAX_FRAMES && (long)(i * sizeof(__u64)) < size; i++) {
+		__u64 address = stack->addresses[i];
+
+		if ((address >= (__u64)&__irqentry_text_start &&
+		     address < (__u64)&__irqentry_text_end) ||
+		    (address >= (__u64)&__softirqentry_text_start &&
+		     address < (__u64)&__softirqentry_text_end))
+			return true;
+	}
+	return false;
+}
+
 /* A traced thread that is not running. */
 struct sched_wait {
 	__u64 left;  /* when it left its CPU; 0: it runs */
@@ -123,6 +164,13 @@ int sched_switch(__u64 *arguments)
 	return 0;
 }
 
+static __always_inline bool is_waiting(struct task_struct *task)
+{
+	const struct sched_wait *wait = bpf_task_storage_get(&waits, task, NULL, 0);
+
+	return wait && wait->left && !wait->woken;
+}
+
 static __always_inline void note_waker(struct task_struct *task, bool interrupted)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -155,7 +203,11 @@ int sched_waking(__u64 *arguments)
 SEC("tp_btf/sched_waking")
 int sched_waking_any(__u64 *arguments)
 {
-	note_waker((void *)arguments[0], false);
+	struct task_struct *task = (void *)arguments[0];
+
+	/* Only then the cost of a stack. */
+	if (is_waiting(task))
+		note_waker(task, has_interrupt_on_stack(arguments));
 	return 0;
 }
 
