@@ -240,7 +240,7 @@ const struct gt_cli_command gt_command_export = {
 	.summary = "Write a capture in a format of other programs",
 	.usage = "[options] --format FORMAT FILE",
 	.description =
-		"Writes a capture (gputap trace -o FILE.gtap) in a format that other programs "
+		"Writes a capture (gputap record -o FILE.gtap) in a format that other programs "
 		"read. "
 		"Memory does not grow with the capture. Losses of the capture are printed, and "
 		"are in the file in all formats but csv and folded, where --comments adds them. "
