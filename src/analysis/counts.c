@@ -108,13 +108,16 @@ int gt_counts_take(struct gt_counts_analysis *counts, const struct gt_names *nam
 uint64_t gt_count_quantile(const struct gt_count *row, double fraction)
 {
 	uint64_t returned = row->calls - row->unfinished, seen = 0, middle;
+	double rank = fraction * (double)returned;
 	uint32_t i = 0;
 
 	if (!returned)
 		return 0;
+	if (rank > (double)(returned - 1))
+		return row->max_ns;
 	for (; i + 1 < GT_DURATION_BUCKETS; i++) {
 		seen += row->durations[i];
-		if (seen && (double)seen >= fraction * (double)returned)
+		if (seen && (double)seen >= rank)
 			break;
 	}
 	/* The middle of the bucket, but no longer than any call was. */

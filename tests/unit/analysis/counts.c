@@ -72,6 +72,21 @@ TEST("quantiles are at most 13 % off")
 	CHECK(gt_count_quantile(rows, 1) > 1000000 * 0.87);
 }
 
+TEST("the quantiles of one call are its duration, and the last of few is the longest")
+{
+	start();
+	stream.duration = 28999;
+	launch(0xaaa, 1, 32, 0, 0);
+	look();
+	CHECK_INT(gt_count_quantile(rows, 0.5), 28999);
+	CHECK_INT(gt_count_quantile(rows, 0.99), 28999);
+	stream.duration = 40000;
+	launch(0xaaa, 1, 32, 0, 0);
+	look();
+	CHECK(gt_count_quantile(rows, 0.5) < 33000);
+	CHECK_INT(gt_count_quantile(rows, 0.99), 40000);
+}
+
 TEST("totals of the kernel replace earlier ones")
 {
 	start();
