@@ -240,7 +240,7 @@ static void put_kernels(struct gt_strbuf *text, const struct gt_process_breakdow
 		gt_table_end_cell(&table);
 		gt_table_number(&table, kernel->runs.count);
 		gt_report_put_durations(&table, &kernel->runs);
-		gt_table_duration(&table, gt_histogram_mean(&kernel->queued));
+		cell_duration(&table, gt_histogram_mean(&kernel->queued));
 		gt_table_text(&table, gt_times_basis_name(kernel_basis(kernel)));
 	}
 	gt_table_put(&table, text);

@@ -136,7 +136,7 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 	put_percent(text, before, after);
 	gt_strbuf_printf(text,
 			 "\n%" PRIu64 " slower, %" PRIu64 " faster, by more than %" PRIu64
-			 " %% of the median and no noise (P below 0.01)\n",
+			 " %% of the median, with P below 0.01 where both have 6 times or more\n",
 			 count_verdicts(report, 1), count_verdicts(report, -1), report->threshold);
 	for (unsigned i = 0; i < 2; i++)
 		if (report->losses[i])

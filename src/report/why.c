@@ -124,10 +124,10 @@ static void put_process_gaps(struct gt_strbuf *text, const struct gt_report_opti
 			     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
 	gt_label_process(text, names, row->process);
-	gt_strbuf_printf(text, ": %" PRIu64 " %s between operations without a GPU at work, ",
-			 row->idle_gaps, row->idle_gaps == 1 ? "time" : "times");
+	gt_strbuf_printf(text, ": %" PRIu64 " idle gap%s between operations, ", row->idle_gaps,
+			 gt_report_plural(row->idle_gaps));
 	gt_format_duration(text, row->gpu_idle);
-	gt_strbuf_puts(text, " together\n");
+	gt_strbuf_puts(text, " in total\n");
 	if (row->host_only)
 		gt_strbuf_puts(text, "The GPU's clock is not the host's: causes on the host cannot "
 				     "be found.\n");
