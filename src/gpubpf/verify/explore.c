@@ -61,7 +61,7 @@ static int add_explored(struct gt_verifier *verifier, bool compare)
 		return gt_verifier_no_memory(verifier);
 	verifier->explored_bytes += gt_state_bytes(explored->state);
 	explored->work = (uint32_t)gt_state_work(explored->state);
-	explored->key.regno = GT_NO_KEY;
+	explored->key.place = GT_NO_KEY;
 	explored->next = verifier->explored[verifier->at];
 	verifier->explored[verifier->at] = explored;
 	return 0;

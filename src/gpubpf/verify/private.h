@@ -93,14 +93,14 @@ struct gt_state {
 };
 
 /*
- * A scalar register of an explored state, that of the last comparison which failed: states of a
- * loop differ in the same register again and again, and a comparison of it alone touches no memory
- * of the state.
+ * A scalar of an explored state, that of the last comparison which failed: states of a loop differ
+ * in the same register or slot again and again, and a comparison of it alone touches no memory of
+ * the state.
  */
 #define GT_NO_KEY 0xff
 struct gt_state_key {
 	uint64_t umin, umax;
-	uint8_t regno; /* GT_NO_KEY: there is none */
+	uint8_t place; /* of the current frame: r<place>, or slot place - GT_BPF_REGISTERS */
 };
 
 /* An explored state at a prune point: a node of the tree of paths through the program. */
@@ -281,18 +281,32 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 /* Whether an explored state subsumes the current one: the same, by its key if this is enough. */
 bool gt_explored_subsumes(const struct gt_verifier *verifier, struct gt_explored *explored,
 			  bool exact);
+/* Return the scalar at the place of a key. NULL: there is none. */
+static inline const struct gt_value *gt_keyed_scalar(const struct gt_state *state, unsigned place)
+{
+	const struct gt_verify_frame *frame = &state->frames[state->depth];
+	const struct gt_value *value = &frame->registers[place];
+
+	if (place >= GT_BPF_REGISTERS) {
+		const struct gt_slot *slot = &frame->slots[place - GT_BPF_REGISTERS];
+
+		if (place - GT_BPF_REGISTERS >= frame->slot_count || !gt_slot_width(slot))
+			return NULL;
+		value = &slot->value;
+	}
+	return value->type == GT_REG_SCALAR ? value : NULL;
+}
 /* Whether its key shows that it does not. */
 static inline bool gt_key_excludes(const struct gt_verifier *verifier,
 				   const struct gt_explored *explored, bool exact)
 {
-	const struct gt_state *state = verifier->state;
 	const struct gt_state_key *key = &explored->key;
 	const struct gt_value *value;
 
-	if (key->regno == GT_NO_KEY)
+	if (key->place == GT_NO_KEY)
 		return false;
-	value = &state->frames[state->depth].registers[key->regno];
-	if (value->type != GT_REG_SCALAR)
+	value = gt_keyed_scalar(verifier->state, key->place);
+	if (!value)
 		return true;
 	if (exact)
 		return value->scalar.all.umin != key->umin || value->scalar.all.umax != key->umax;

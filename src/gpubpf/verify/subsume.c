@@ -214,20 +214,30 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 	return true;
 }
 
-/* Choose a register that shows the difference of the current state from an explored one, if any. */
+/* Whether the scalar at a place must be within that of the explored state. */
+static bool is_precise_place(const struct gt_insn_aux *aux, unsigned place)
+{
+	if (place < GT_BPF_REGISTERS)
+		return aux->live & aux->precise & 1u << place;
+	return aux->precise_slots >> (place - GT_BPF_REGISTERS) & 1;
+}
+
+/* Choose a scalar that shows the difference of the current state from an explored one, if any. */
 static void choose_key(const struct gt_verifier *verifier, struct gt_explored *explored, bool exact)
 {
 	const struct gt_state *old = explored->state;
 	const struct gt_insn_aux *aux = &verifier->aux[verifier->at];
+	unsigned places = GT_BPF_REGISTERS + old->frames[old->depth].slot_count;
 
-	for (unsigned i = 0; i < GT_BPF_REGISTERS; i++) {
-		const struct gt_value *one = &old->frames[old->depth].registers[i];
-		const struct gt_interval *range = &one->scalar.all;
+	for (unsigned i = 0; i < places; i++) {
+		const struct gt_value *one =
+			is_precise_place(aux, i) ? gt_keyed_scalar(old, i) : NULL;
 		struct gt_state_key before = explored->key;
 
-		if (one->type != GT_REG_SCALAR || !(aux->live & aux->precise & 1u << i))
+		if (!one)
 			continue;
-		explored->key = (struct gt_state_key){range->umin, range->umax, (uint8_t)i};
+		explored->key = (struct gt_state_key){one->scalar.all.umin, one->scalar.all.umax,
+						      (uint8_t)i};
 		if (gt_key_excludes(verifier, explored, exact))
 			return;
 		explored->key = before;
