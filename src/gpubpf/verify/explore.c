@@ -287,12 +287,11 @@ static int visit_insn(struct gt_verifier *verifier)
 {
 	const struct bpf_insn *insn = &verifier->insns[verifier->at];
 	const struct gt_verify_options *options = verifier->options;
-	uint64_t limit = options->max_visited ? options->max_visited : 1000000;
 	uint64_t max_work = options->max_work ? options->max_work : GT_MAX_WORK;
 	int status;
 
 	verifier->visited++;
-	if (++verifier->facts.visited > limit || verifier->work > max_work)
+	if (++verifier->facts.visited > verifier->limit || verifier->work > max_work)
 		return gt_verifier_too_large(verifier);
 	gt_widen_leave(verifier);
 	if (verifier->aux[verifier->at].prune_point) {

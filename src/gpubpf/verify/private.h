@@ -16,7 +16,8 @@ enum {
 	GT_VERIFY_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,                   /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
 	GT_MAX_EXPLORED_BYTES = 1 << 29,         /* of explored states; beyond it none is added */
-	GT_MAX_WORK = 300000000,                 /* in all passes: about 5 s of CPU time */
+	GT_MAX_WORK = 300000000,                 /* of comparing states, in all passes */
+	GT_MAX_VISITED = 1000000,                /* in a pass, as in Linux */
 	GT_MAX_PASSES = 8,                       /* over a program */
 	GT_MAX_NEST = 8,                         /* widened loops in each other */
 };
@@ -165,8 +166,9 @@ struct gt_verifier {
 	uint32_t jumps, jumps_at_state;
 	uint64_t visited_at_state;
 	uint64_t explored_bytes;
-	uint64_t work;    /* of comparing and copying states, in all passes (gt_state_work) */
+	uint64_t work;    /* of comparing states, in all passes (gt_state_work) */
 	uint64_t visited; /* instructions, in all passes */
+	uint64_t limit;   /* of instructions visited in this pass */
 	bool has_budgets; /* may_goto or bpf_loop: the longest path says nothing about a run */
 	bool widens;      /* loops are widened in this pass */
 	struct gt_widened *all_widened;

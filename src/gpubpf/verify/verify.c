@@ -60,12 +60,24 @@ int gt_verifier_too_large(struct gt_verifier *verifier)
 		       verifier->facts.visited);
 }
 
+/* Instructions that the decisive pass may visit, as in Linux. */
+static uint64_t max_visited(const struct gt_verifier *verifier)
+{
+	uint64_t max = verifier->options->max_visited;
+
+	return max ? max : GT_MAX_VISITED;
+}
+
 /*
  * Explore all paths, at first with the operands of all jumps precise: facts include bounds of
  * precise scalars only. If the program is too large for that, repeat it with lazy precision, where
  * operands are precise only for jumps whose branch was decided or that bounded other scalars. Of
  * any other jump, both branches were explored from the explored state, whatever the operands were.
- * This holds if no jump is marked during the pass; otherwise repeat it with the marks.
+ * This holds if no jump is marked during the pass; otherwise repeat it with the marks, unless it is
+ * too large: with more precise operands it is no smaller.
+ *
+ * The first pass, which only makes facts better, and repetitions are limited, so that the time of
+ * all passes is near that of one.
  */
 static int run_passes(struct gt_verifier *verifier)
 {
@@ -73,6 +85,9 @@ static int run_passes(struct gt_verifier *verifier)
 
 	verifier->lazy_precision = verifier->options->lazy_precision;
 	for (unsigned passes = 1;; passes++) {
+		verifier->limit = max_visited(verifier);
+		if (!verifier->lazy_precision)
+			verifier->limit /= 4;
 		verifier->more_precise = false;
 		error = gt_verify_dataflow(verifier);
 		if (!error)
@@ -81,10 +96,11 @@ static int run_passes(struct gt_verifier *verifier)
 			error = gt_verify_explore(verifier);
 		if (error && error != -E2BIG)
 			return error;
+		if (verifier->lazy_precision && (error || !verifier->more_precise))
+			return error;
 		if (verifier->lazy_precision &&
-		    (!verifier->more_precise || passes >= GT_MAX_PASSES))
-			return error || !verifier->more_precise ? error
-								: gt_verifier_too_large(verifier);
+		    (passes >= GT_MAX_PASSES || verifier->visited > 2 * max_visited(verifier)))
+			return gt_verifier_too_large(verifier);
 		if (!verifier->lazy_precision && !error)
 			return 0;
 		verifier->lazy_precision = true;
@@ -119,25 +135,27 @@ static int run_widened_pass(struct gt_verifier *verifier)
 }
 
 /*
- * Explore the program with widened loops, each of which may be exempted. All operands of jumps are
- * precise. 0, or an error: the program stays rejected.
+ * Explore the program with widened loops, each of which may be exempted, in passes of as many
+ * instructions together as the decisive pass may visit. All operands of jumps are precise. 0, or an
+ * error: the program stays rejected.
  */
 static int widen_loops(struct gt_verifier *verifier)
 {
-	uint64_t limit = verifier->options->max_visited ? verifier->options->max_visited : 1000000;
-	uint64_t visited = 0;
+	uint64_t visited;
 	int error;
 
 	verifier->lazy_precision = false;
 	verifier->widens = true;
+	verifier->limit = max_visited(verifier);
 	do {
 		error = run_widened_pass(verifier);
-		visited += verifier->facts.visited;
+		visited = verifier->facts.visited;
+		verifier->limit -= visited < verifier->limit ? visited : verifier->limit;
 		if (!error || error == -ENOMEM)
 			return error;
 		if (error != -EAGAIN && !gt_widen_less(verifier))
 			return error;
-	} while (visited < limit);
+	} while (verifier->limit);
 	return error;
 }
 

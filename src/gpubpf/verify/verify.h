@@ -20,7 +20,7 @@ enum gt_verify_input {
 /* What it took, in all passes. */
 struct gt_verify_effort {
 	uint64_t visited; /* instructions */
-	uint64_t work;    /* of comparing and copying states */
+	uint64_t work;    /* of comparing states */
 };
 
 struct gt_verify_options {
@@ -30,7 +30,7 @@ struct gt_verify_options {
 	uint32_t context_size; /* without a section */
 	uint32_t memory_size;
 	uint32_t max_size;     /* slots; 0: GT_BPF_MAX_INSNS */
-	uint64_t max_visited;  /* 0: 1,000,000 */
+	uint64_t max_visited;  /* instructions; 0: GT_MAX_VISITED (private.h) */
 	uint64_t max_work;     /* 0: GT_MAX_WORK (private.h) */
 	uint64_t max_executed; /* reject a larger bound; 0: none */
 	/* Of a widened loop, proved before it runs. 0: GT_BPF_MAX_LOOPS. */

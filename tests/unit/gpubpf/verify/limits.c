@@ -74,6 +74,15 @@ static const char unknown_limit[] = "mov r0, 0\n"
 				    "jne r0, r2, loop\n"
 				    "exit\n";
 
+/* A loop to a limit that it does not reach within the limit of instructions, with a large state. */
+static const char far_limit[] = "mov r0, 0\n"
+				"stdw [r10-512], 0\n"
+				"lddw r2, 0x100000000\n"
+				"loop:\n"
+				"add r0, 1\n"
+				"jne r0, r2, loop\n"
+				"exit\n";
+
 TEST("a program of six instructions reaches the default limit of work, before that of instructions")
 {
 	const uint64_t step = GT_MAX_LOOP_STATES * (1 + GT_BPF_STACK_SLOTS / 8);
@@ -81,15 +90,27 @@ TEST("a program of six instructions reaches the default limit of work, before th
 	unsigned long long processed;
 	struct gt_diag diag = {0};
 
-	CHECK_INT(verify_within(unknown_limit, 0, &limited, &diag), -E2BIG);
+	CHECK_INT(verify_within(far_limit, 0, &limited, &diag), -E2BIG);
 	CHECK(limited.work > GT_MAX_WORK && limited.work <= GT_MAX_WORK + step);
 	CHECK_INT(sscanf(diag.text, "BPF program is too large. Processed %llu insn", &processed),
 		  1);
 	CHECK(processed < 1000000); /* the default limit of instructions */
-	CHECK_INT(verify_within(unknown_limit, UINT64_MAX, &unlimited, &diag), -E2BIG);
+	CHECK_INT(verify_within(far_limit, UINT64_MAX, &unlimited, &diag), -E2BIG);
 	CHECK_STR(diag.text, "BPF program is too large. Processed 1000001 insn");
 	CHECK(unlimited.work > GT_MAX_WORK + step);
 	CHECK(unlimited.visited > limited.visited);
+}
+
+TEST("the passes over a program that is too large visit at most 2.25 times the limit of "
+     "instructions")
+{
+	struct gt_verify_effort effort;
+	struct gt_diag diag = {0};
+
+	/* One pass is precise, one is lazy, and one widens the loop. */
+	CHECK_INT(verify_within(unknown_limit, UINT64_MAX, &effort, &diag), -E2BIG);
+	CHECK_STR(diag.text, "BPF program is too large. Processed 1000001 insn");
+	CHECK(effort.visited > 2000000 && effort.visited < 2250010);
 }
 
 /*
@@ -137,6 +158,53 @@ TEST("a state within an explored one is pruned after another one was not")
 	CHECK_INT(verify_within(ranges, 0, &effort, &diag), 0);
 	/* 50 where the paths with 5 and 6 are explored beyond the point. */
 	CHECK_INT(effort.visited, 46);
+}
+
+/* The same with the number in a slot. */
+static const char slot_ranges[] = "ldxb r2, [r1+0]\n"
+				  "ldxb r4, [r1+1]\n"
+				  "mov r0, 0\n"
+				  "mov r5, 0\n"
+				  "mov r5, 1\n"
+				  "mov r5, 2\n"
+				  "mov r5, 3\n"
+				  "jeq r2, 1, last\n"
+				  "jeq r2, 2, third\n"
+				  "jeq r2, 3, next\n"
+				  "mov r3, r4\n"
+				  "and r3, 7\n"
+				  "ja join\n"
+				  "next:\n"
+				  "mov r3, 100\n"
+				  "ja join\n"
+				  "third:\n"
+				  "mov r3, 5\n"
+				  "ja join\n"
+				  "last:\n"
+				  "mov r3, 6\n"
+				  "join:\n"
+				  "stxdw [r10-16], r3\n"
+				  "mov r3, 0\n"
+				  "mov r5, 1\n"
+				  "mov r5, 2\n"
+				  "mov r5, 3\n"
+				  "jeq r4, 9, here\n"
+				  "here:\n"
+				  "mov r5, 4\n"
+				  "ldxdw r3, [r10-16]\n"
+				  "jgt r3, 200, end\n"
+				  "mov r0, 1\n"
+				  "end:\n"
+				  "exit\n";
+
+TEST("a state with a slot within that of an explored one is pruned after another one was not")
+{
+	struct gt_verify_effort effort;
+	struct gt_diag diag = {0};
+
+	CHECK_INT(verify_within(slot_ranges, 0, &effort, &diag), 0);
+	/* 82 where the paths with 5 and 6 are explored beyond the point. */
+	CHECK_INT(effort.visited, 62);
 }
 
 TEST_MAIN
