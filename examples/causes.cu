@@ -25,6 +25,7 @@
 #define PAUSE 200000  /* µs, the first time */
 #define LONG 20000000 /* steps of a kernel, the first time … */
 #define SHORT 1000000 /* … and of one of many */
+#define MAX_QUEUED 2048
 #define MAX_TRIES 8
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -161,18 +162,26 @@ static double depend(double factor)
 	return long_time();
 }
 
-/* How long the launches took. */
+/* How long the launches took. Where none has to wait, the stream is not full. */
 static double fill_queue(double factor)
 {
-	double spent = 0;
+	int launches = factor < MAX_QUEUED / 64 ? (int)(64 * factor) : MAX_QUEUED;
+	double start = seconds(), spent = 0;
 
-	for (int i = 0; i < 64 * factor; i++) {
+	for (int i = 0; i < launches; i++) {
 		double begin = seconds();
 
 		run_steps(first, SHORT);
 		spent += seconds() - begin;
 	}
 	launch_last(second);
+	if (launches == MAX_QUEUED && spent * 20 < seconds() - start) {
+		fprintf(stderr,
+			"causes: a stream holds more than %d kernels here; on the software GPU, "
+			"set SOFTGPU_QUEUE=32\n",
+			MAX_QUEUED);
+		exit(1);
+	}
 	return spent;
 }
 
