@@ -301,8 +301,7 @@ static void put_advice(struct gt_strbuf *text, const struct gt_process_breakdown
 
 		if (!gt_advice_evidence((enum gt_advice_kind)i, row, &evidence))
 			continue;
-		gt_strbuf_printf(text, "%s: %s\n  %s\n", gt_advice_name((enum gt_advice_kind)i),
-				 gt_strbuf_string(&evidence),
+		gt_strbuf_printf(text, "%s\n  %s\n", gt_strbuf_string(&evidence),
 				 gt_advice_text((enum gt_advice_kind)i));
 	}
 }
@@ -352,8 +351,7 @@ static int put_findings(struct gt_strbuf *text, struct gt_findings *findings,
 	int error = gt_findings_rows(findings, names, &rows, &count);
 
 	for (size_t i = 0; i < count && i < top && !error; i++)
-		gt_strbuf_printf(text, "%s: %s\n  %s\n", rows[i].name, rows[i].evidence,
-				 rows[i].advice);
+		gt_strbuf_printf(text, "%s\n  %s\n", rows[i].evidence, rows[i].advice);
 	return error;
 }
 
