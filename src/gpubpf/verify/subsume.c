@@ -214,34 +214,35 @@ bool gt_state_subsumes(const struct gt_verifier *verifier, const struct gt_state
 	return true;
 }
 
-/* Whether the scalar at a place must be within that of the explored state. */
-static bool is_precise_place(const struct gt_insn_aux *aux, unsigned place)
+/* Whether the scalar at a place shows a difference of the current state: then it is the key. */
+static bool try_key(const struct gt_verifier *verifier, struct gt_explored *explored,
+		    unsigned place, bool exact)
 {
-	if (place < GT_BPF_REGISTERS)
-		return aux->live & aux->precise & 1u << place;
-	return aux->precise_slots >> (place - GT_BPF_REGISTERS) & 1;
+	const struct gt_value *one = gt_keyed_scalar(explored->state, place);
+	struct gt_state_key before = explored->key;
+
+	if (!one)
+		return false;
+	explored->key =
+		(struct gt_state_key){one->scalar.all.umin, one->scalar.all.umax, (uint8_t)place};
+	if (gt_key_excludes(verifier, explored, exact))
+		return true;
+	explored->key = before;
+	return false;
 }
 
 /* Choose a scalar that shows the difference of the current state from an explored one, if any. */
 static void choose_key(const struct gt_verifier *verifier, struct gt_explored *explored, bool exact)
 {
-	const struct gt_state *old = explored->state;
 	const struct gt_insn_aux *aux = &verifier->aux[verifier->at];
-	unsigned places = GT_BPF_REGISTERS + old->frames[old->depth].slot_count;
 
-	for (unsigned i = 0; i < places; i++) {
-		const struct gt_value *one =
-			is_precise_place(aux, i) ? gt_keyed_scalar(old, i) : NULL;
-		struct gt_state_key before = explored->key;
-
-		if (!one)
-			continue;
-		explored->key = (struct gt_state_key){one->scalar.all.umin, one->scalar.all.umax,
-						      (uint8_t)i};
-		if (gt_key_excludes(verifier, explored, exact))
+	for (unsigned bits = aux->live & aux->precise; bits; bits &= bits - 1)
+		if (try_key(verifier, explored, (unsigned)__builtin_ctz(bits), exact))
 			return;
-		explored->key = before;
-	}
+	for (uint64_t bits = aux->precise_slots; bits; bits &= bits - 1)
+		if (try_key(verifier, explored, GT_BPF_REGISTERS + (unsigned)__builtin_ctzll(bits),
+			    exact))
+			return;
 }
 
 bool gt_explored_subsumes(const struct gt_verifier *verifier, struct gt_explored *explored,

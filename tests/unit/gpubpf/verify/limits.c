@@ -118,37 +118,39 @@ TEST("the passes over a program that is too large visit at most 2.25 times the l
  * falls through, then the branches, the last one first. Only the last two are in the state of the
  * first, and the second one is the reason for which the first is compared by r3 alone.
  */
-static const char ranges[] = "ldxb r2, [r1+0]\n"
-			     "ldxb r4, [r1+1]\n"
-			     "mov r0, 0\n"
-			     "mov r5, 0\n"
-			     "mov r5, 1\n"
-			     "mov r5, 2\n"
-			     "mov r5, 3\n"
-			     "jeq r2, 1, last\n"
-			     "jeq r2, 2, third\n"
-			     "jeq r2, 3, next\n"
-			     "mov r3, r4\n"
-			     "and r3, 7\n"
-			     "ja join\n"
-			     "next:\n"
-			     "mov r3, 100\n"
-			     "ja join\n"
-			     "third:\n"
-			     "mov r3, 5\n"
-			     "ja join\n"
-			     "last:\n"
-			     "mov r3, 6\n"
-			     "join:\n"
-			     "mov r5, 0\n"
-			     "mov r5, 1\n"
-			     "mov r5, 2\n"
-			     "mov r5, 3\n"
-			     "mov r5, 4\n"
-			     "jgt r3, 200, end\n"
-			     "mov r0, 1\n"
-			     "end:\n"
-			     "exit\n";
+#define PATHS_TO_JOIN                                                                              \
+	"ldxb r2, [r1+0]\n"                                                                        \
+	"ldxb r4, [r1+1]\n"                                                                        \
+	"mov r0, 0\n"                                                                              \
+	"mov r5, 0\n"                                                                              \
+	"mov r5, 1\n"                                                                              \
+	"mov r5, 2\n"                                                                              \
+	"mov r5, 3\n"                                                                              \
+	"jeq r2, 1, last\n"                                                                        \
+	"jeq r2, 2, third\n"                                                                       \
+	"jeq r2, 3, next\n"                                                                        \
+	"mov r3, r4\n"                                                                             \
+	"and r3, 7\n"                                                                              \
+	"ja join\n"                                                                                \
+	"next:\n"                                                                                  \
+	"mov r3, 100\n"                                                                            \
+	"ja join\n"                                                                                \
+	"third:\n"                                                                                 \
+	"mov r3, 5\n"                                                                              \
+	"ja join\n"                                                                                \
+	"last:\n"                                                                                  \
+	"mov r3, 6\n"
+
+static const char ranges[] = PATHS_TO_JOIN "join:\n"
+					   "mov r5, 0\n"
+					   "mov r5, 1\n"
+					   "mov r5, 2\n"
+					   "mov r5, 3\n"
+					   "mov r5, 4\n"
+					   "jgt r3, 200, end\n"
+					   "mov r0, 1\n"
+					   "end:\n"
+					   "exit\n";
 
 TEST("a state within an explored one is pruned after another one was not")
 {
@@ -161,41 +163,20 @@ TEST("a state within an explored one is pruned after another one was not")
 }
 
 /* The same with the number in a slot. */
-static const char slot_ranges[] = "ldxb r2, [r1+0]\n"
-				  "ldxb r4, [r1+1]\n"
-				  "mov r0, 0\n"
-				  "mov r5, 0\n"
-				  "mov r5, 1\n"
-				  "mov r5, 2\n"
-				  "mov r5, 3\n"
-				  "jeq r2, 1, last\n"
-				  "jeq r2, 2, third\n"
-				  "jeq r2, 3, next\n"
-				  "mov r3, r4\n"
-				  "and r3, 7\n"
-				  "ja join\n"
-				  "next:\n"
-				  "mov r3, 100\n"
-				  "ja join\n"
-				  "third:\n"
-				  "mov r3, 5\n"
-				  "ja join\n"
-				  "last:\n"
-				  "mov r3, 6\n"
-				  "join:\n"
-				  "stxdw [r10-16], r3\n"
-				  "mov r3, 0\n"
-				  "mov r5, 1\n"
-				  "mov r5, 2\n"
-				  "mov r5, 3\n"
-				  "jeq r4, 9, here\n"
-				  "here:\n"
-				  "mov r5, 4\n"
-				  "ldxdw r3, [r10-16]\n"
-				  "jgt r3, 200, end\n"
-				  "mov r0, 1\n"
-				  "end:\n"
-				  "exit\n";
+static const char slot_ranges[] = PATHS_TO_JOIN "join:\n"
+						"stxdw [r10-16], r3\n"
+						"mov r3, 0\n"
+						"mov r5, 1\n"
+						"mov r5, 2\n"
+						"mov r5, 3\n"
+						"jeq r4, 9, here\n"
+						"here:\n"
+						"mov r5, 4\n"
+						"ldxdw r3, [r10-16]\n"
+						"jgt r3, 200, end\n"
+						"mov r0, 1\n"
+						"end:\n"
+						"exit\n";
 
 TEST("a state with a slot within that of an explored one is pruned after another one was not")
 {
