@@ -87,6 +87,33 @@ count_calls() {
 	expect_account '.made == 200000 and .complete + .unfinished + .lost == 200000'
 }
 
+# shown_live FILE PATTERN: of the last run, the calls that are complete, unfinished and lost add up to
+# what the program made, and FILE has a line with PATTERN for each that is complete.
+shown_live() {
+	local returns
+	[[ ${stderr_lines[-1]} =~ ' '([0-9]+)' calls: '([0-9]+)' complete, '([0-9]+)' unfinished, '([0-9]+)' lost' ]] ||
+		fail "no account: ${stderr_lines[-1]}"
+	[ "${BASH_REMATCH[1]}" = 200000 ]
+	[ $((BASH_REMATCH[2] + BASH_REMATCH[3] + BASH_REMATCH[4])) = 200000 ]
+	returns=$(grep -c "$2" "$1")
+	[ "$returns" = "${BASH_REMATCH[2]}" ] || fail "$returns returns of ${BASH_REMATCH[2]} calls"
+}
+
+@test "live, all calls of threads and processes at full speed are shown or counted as lost, with the default ring" {
+	local form pattern
+	for form in '' --json; do
+		pattern='cudaGetDevice .*returned=Success'
+		[ -z "$form" ] || pattern='"name":"cudaGetDevice"'
+		# shellcheck disable=SC2086 # no option, or one
+		gputap trace --gpu nvidia $form -o "$capture.live" -- "$calls" --threads 4 200000
+		shown_live "$capture.live" "$pattern"
+		# shellcheck disable=SC2086
+		gputap trace --gpu nvidia $form -o "$capture.live" -- "$calls" --forks 4 50000
+		shown_live "$capture.live" "$pattern"
+	done
+	rm "$capture.live"
+}
+
 @test "50,000 calls while the reader stands still are recorded without loss, with the default ring" {
 	trace_calls_while_stopped 50000
 	read_account
