@@ -295,7 +295,7 @@ read_manual() {
 @test "the manual page lists the exit statuses" {
 	read_manual
 	grep -qF 'The command line is wrong, or the object given to verify, compile or exec is malformed or missing.' <<<"$page"
-	grep -qF 'When trace, kernels, leaks, copies, errors or stat runs a command, the exit status is that of the command' <<<"$page"
+	grep -qF 'When trace, record, report, why, kernels, leaks, copies, errors or stat runs a command, the exit status is that of the command' <<<"$page"
 	gputap verify ./nothing.o
 	expect_status 2
 	gputap list 'nothing*'

@@ -287,14 +287,16 @@ bool gt_explored_subsumes(const struct gt_verifier *verifier, struct gt_explored
 static inline const struct gt_value *gt_keyed_scalar(const struct gt_state *state, unsigned place)
 {
 	const struct gt_verify_frame *frame = &state->frames[state->depth];
-	const struct gt_value *value = &frame->registers[place];
+	const struct gt_value *value;
 
-	if (place >= GT_BPF_REGISTERS) {
-		const struct gt_slot *slot = &frame->slots[place - GT_BPF_REGISTERS];
+	if (place < GT_BPF_REGISTERS) {
+		value = &frame->registers[place];
+	} else {
+		unsigned slot = place - GT_BPF_REGISTERS;
 
-		if (place - GT_BPF_REGISTERS >= frame->slot_count || !gt_slot_width(slot))
+		if (slot >= frame->slot_count || !gt_slot_width(&frame->slots[slot]))
 			return NULL;
-		value = &slot->value;
+		value = &frame->slots[slot].value;
 	}
 	return value->type == GT_REG_SCALAR ? value : NULL;
 }

@@ -295,6 +295,9 @@ int gt_verify(const struct gt_bpf_object *object, const struct gt_bpf_program *p
 	if (options->effort)
 		*options->effort = (struct gt_verify_effort){verifier.visited, verifier.work};
 	if (!error) {
+		/* Of a pass before the last one. */
+		if (ret_error)
+			*ret_error = (struct gt_verify_error){0};
 		*ret_facts = verifier.facts;
 		verifier.facts = (struct gt_facts){0};
 	}

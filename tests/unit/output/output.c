@@ -570,9 +570,9 @@ TEST("the table counts calls, errors and abandoned calls, the longest total firs
 	end_stream(
 		&stream,
 		"     CALLS   ERRORS     TOTAL      MEAN       P50       P99       MAX  FUNCTION\n"
-		"         2        0   3.00 µs   1.50 µs   1.41 µs   1.41 µs   1.50 µs  "
+		"         2        0   3.00 µs   1.50 µs   1.41 µs   1.50 µs   1.50 µs  "
 		"cudaMalloc\n"
-		"         1        1    250 ns    250 ns    240 ns    240 ns    250 ns  cudaFree\n"
+		"         1        1    250 ns    250 ns    250 ns    250 ns    250 ns  cudaFree\n"
 		"         1        0      0 ns      0 ns      0 ns      0 ns      0 ns  "
 		"cudaDeviceSynchronize "
 		"(1 unfinished)\n");
