@@ -340,7 +340,7 @@ record_cause() {
 	need_file "$examples/causes" "example (clang for PTX)"
 	SOFTGPU_QUEUE=32 gputap record -e cuda,sched,syscall -o run.gtap -- "$examples/causes" "$1"
 	expect_status 0
-	expect_output_line "^causes: $1 took [0-9]+ % of the time$"
+	expect_output_line "^causes: $1 took most of the time$"
 	gputap export --format jsonl -o run.jsonl run.gtap
 	last=$(jq -s '[.[] | select(.kernel and (.kernel | startswith("last"))) | .number] | max' run.jsonl)
 }
