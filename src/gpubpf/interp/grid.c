@@ -174,7 +174,7 @@ uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_conte
 	case GT_SOURCE_LAUNCH:
 		return thread->launch;
 	case GT_SOURCE_SHARED_SIZE:
-		return 0;
+		return 0; /* there is none */
 	default:
 		return site_source(machine, machine->grid->site ? machine->grid->site : &no_site,
 				   source, index, thread);

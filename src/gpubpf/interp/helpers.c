@@ -379,7 +379,6 @@ static int gt_interp_clock_64(struct gt_interp_machine *machine)
 	return set_result(machine, gt_clock_monotonic());
 }
 
-/* There is no shared memory. */
 static int gt_interp_prandom_u32(struct gt_interp_machine *machine)
 {
 	return set_result(machine, next_random(machine));
