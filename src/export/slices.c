@@ -51,6 +51,7 @@ struct gt_slices *gt_slices_new(const struct gt_slice_writer *writer, void *cont
 	slices->output.context = context;
 	slices->timeline = gt_timeline_new(&sink);
 	slices->demangler = gt_demangler_new();
+	slices->callers = gt_label_cache_new();
 	slices->processes = gt_hash_new();
 	slices->threads = gt_hash_new();
 	slices->gpus = gt_hash_new();
@@ -58,9 +59,9 @@ struct gt_slices *gt_slices_new(const struct gt_slice_writer *writer, void *cont
 	slices->rings = gt_hash_new();
 	slices->counters = gt_hash_new();
 	slices->flows = gt_hash_new();
-	if (!slices->timeline || !slices->demangler || !slices->processes || !slices->threads ||
-	    !slices->gpus || !slices->streams || !slices->rings || !slices->counters ||
-	    !slices->flows)
+	if (!slices->timeline || !slices->demangler || !slices->callers || !slices->processes ||
+	    !slices->threads || !slices->gpus || !slices->streams || !slices->rings ||
+	    !slices->counters || !slices->flows)
 		return NULL;
 	return gt_take(slices);
 }
@@ -94,6 +95,7 @@ void gt_slices_free(struct gt_slices *slices)
 	gt_hash_free(slices->flows);
 	gt_timeline_free(slices->timeline);
 	gt_demangler_free(slices->demangler);
+	gt_label_cache_free(slices->callers);
 	gt_call_row_free(&slices->row);
 	gt_strbuf_free(&slices->details);
 	gt_strbuf_free(&slices->text);
@@ -221,7 +223,7 @@ static int add_slice(struct gt_slices *slices, const struct gt_names *names,
 	pending.details = thread->details.length;
 	pending.slice.details_size = slices->details.length;
 	gt_strbuf_add(&thread->details, gt_strbuf_string(&slices->details), slices->details.length);
-	if (thread->details.failed)
+	if (slices->details.failed || thread->details.failed)
 		return -ENOMEM;
 	error = gt_vec_push(&thread->pending, pending);
 	if (!error && thread->pending.count >= GT_SLICES_MAX_PENDING)
@@ -232,12 +234,15 @@ static int add_slice(struct gt_slices *slices, const struct gt_names *names,
 static void put_caller(struct gt_slices *slices, const struct gt_names *names,
 		       const struct gt_event_call *call)
 {
+	const char *caller;
+
 	if (!call->stack)
 		return;
-	gt_strbuf_clear(&slices->text);
-	gt_label_stack(&slices->text, names, call->head.process, call->stack);
-	slices->output.writer->put_text(&slices->details, GT_DETAIL_caller,
-					gt_strbuf_string(&slices->text));
+	caller = gt_label_cache_stack(slices->callers, names, call->head.process, call->stack);
+	if (caller)
+		slices->output.writer->put_text(&slices->details, GT_DETAIL_caller, caller);
+	else
+		slices->details.failed = true;
 }
 
 static void put_call_details(struct gt_slices *slices, const struct gt_names *names,

@@ -2,6 +2,7 @@
 /* What the files of slices have in common. */
 #pragma once
 
+#include "analysis/label_cache.h"
 #include "base/hash.h"
 #include "export/rows.h"
 #include "export/track_lanes.h"
@@ -35,6 +36,7 @@ struct gt_slices {
 	struct track_output output;
 	struct gt_timeline *timeline;
 	struct gt_demangler *demangler;
+	struct gt_label_cache *callers;
 	struct gt_hash *processes; /* process -> struct track_lane * */
 	struct gt_hash *threads;   /* thread << 32 | process -> struct slices_thread * */
 	struct gt_hash *gpus;      /* of a process: struct track_lane * */

@@ -309,8 +309,34 @@ static int learn_function(struct gt_names *names, const struct gt_event *event)
 			 offsetof(struct function_name, text));
 }
 
+/* Events on which gt_names_stack and gt_names_location depend. */
+static bool changes_code(const struct gt_names *names, const struct gt_event *event)
+{
+	struct names_key key = {event->process, 0};
+
+	switch (event->kind) {
+	case GT_EVENT_process:
+	case GT_EVENT_mapping:
+	case GT_EVENT_code:
+	case GT_EVENT_python:
+	case GT_EVENT_location:
+		return true;
+	case GT_EVENT_stack:
+		key.number = ((const struct gt_event_stack *)event)->number;
+		return names->perf_maps || gt_hash_get(names->stacks, &key, sizeof(key));
+	}
+	return false;
+}
+
+uint64_t gt_names_code_changes(const struct gt_names *names)
+{
+	return names->code_changes;
+}
+
 int gt_names_take(struct gt_names *names, const struct gt_event *event)
 {
+	if (changes_code(names, event))
+		names->code_changes++;
 	if (!names->has_start && event->clock == GT_CLOCK_MONOTONIC && event->time) {
 		names->start = event->time;
 		names->has_start = true;

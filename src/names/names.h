@@ -91,6 +91,11 @@ bool gt_names_stack_is_truncated(const struct gt_names *names, __u32 process, __
 void gt_names_location(const struct gt_names *names, __u32 process, __u64 address, bool is_return,
 		       struct gt_location *ret_location);
 /*
+ * How often that, or the stack of a number, may have changed until now. What was made of them is
+ * valid while this is the same.
+ */
+uint64_t gt_names_code_changes(const struct gt_names *names);
+/*
  * Adds a frame in a few words: "train (train.cu:120)", "train+0x1f (libtrain.so)",
  * "libtrain.so+0x4711", "0x7f…".
  */

@@ -128,6 +128,7 @@ struct gt_names {
 	struct gt_space *space;
 	struct gt_symbolizer *symbols; /* of host functions that stand for kernels */
 	struct gt_symbolizer *lines;   /* of callers */
+	uint64_t code_changes;
 	struct gt_api_strings strings; /* finds those in `given` */
 	__u64 start;
 	__s64 wall; /* CLOCK_REALTIME - CLOCK_MONOTONIC */

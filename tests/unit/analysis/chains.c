@@ -4,6 +4,7 @@
 #include "analysis.h"
 #include "analysis/analysis.h"
 #include "analysis/kernels.h"
+#include "analysis/label_cache.h"
 #include "analysis/leaks.h"
 #include "names/kept.h"
 #include "probe/python/python.h"
@@ -276,6 +277,24 @@ TEST("launches of stacks that read alike are one row")
 	CHECK_INT(rows[0]->launches, 2);
 	gt_names_free(stream.names);
 	stream.names = NULL;
+}
+
+TEST("a kept label of a stack is made anew when its callers, or the stack, become known or change")
+{
+	gt_auto(label_cache) struct gt_label_cache *cache = gt_label_cache_new();
+
+	STREAM_INTO(NULL, ignore);
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 7), "stack 0x7");
+	STACK(100, 7, LOAD_A, MAIN);
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 7), "0x2000");
+	feed_caller(100, LOAD_A, "loadA", 9);
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 7), "loadA (train.c:9)");
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 0), "-");
+	STACK(100, 7, LOAD_B, MAIN);
+	feed_caller(101, LOAD_B, "other", 1);
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 7), "0x2100");
+	feed_caller(100, LOAD_B, "loadB", 12);
+	CHECK_STR(gt_label_cache_stack(cache, stream.names, 100, 7), "loadB (train.c:12)");
 }
 
 TEST_MAIN
