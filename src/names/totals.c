@@ -76,7 +76,9 @@ void gt_put_totals(struct gt_strbuf *text, const struct gt_known_totals *totals)
 	if (totals->unsampled)
 		gt_strbuf_printf(text, ", %" PRIu64 " not sampled", totals->unsampled);
 	if (totals->unattributed)
-		gt_strbuf_printf(text, ", %" PRIu64 " of unknown processes", totals->unattributed);
+		gt_strbuf_printf(text,
+				 ", %" PRIu64 " omitted (made by the kernel, process unknown)",
+				 totals->unattributed);
 	if (totals->evicted)
 		gt_strbuf_printf(text, "; %" PRIu64 " evicted (a map was full)", totals->evicted);
 }

@@ -154,6 +154,18 @@ TEST("gaps beyond the limit are counted, as are those with an unknown reason")
 	CHECK_INT(omitted, 6);
 }
 
+TEST("events of the kernel whose process is unknown are omitted, and lost are those it dropped")
+{
+	struct gt_known_totals totals = {
+		.source = "block", .recorded = 3, .lost = 1, .unattributed = 19};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_put_totals(&text, &totals);
+	CHECK_STR(gt_strbuf_string(&text),
+		  "block: 23 events: 3 recorded, 1 lost, 19 omitted (made by the kernel, process "
+		  "unknown)");
+}
+
 TEST_MAIN
 
 static void take_via(struct gt_names *names, __u32 methods)
