@@ -108,7 +108,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 {
 	struct export *export = opaque;
 
-	if (export->shows_progress && ++export->events % PROGRESS_EVENTS == 0)
+	if (++export->events % PROGRESS_EVENTS == 0 && export->shows_progress)
 		print_progress(export);
 	return export->format->event(export->state, names, event);
 }
@@ -175,6 +175,25 @@ static int check_options(const struct gt_cli_command *self, const struct export_
 	return GT_EXIT_OK;
 }
 
+/* A line as that of `record`, unless the export is the output itself. */
+static void print_summary(const struct export *export)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct stat file;
+
+	if (!export->path)
+		return;
+	gt_strbuf_printf(&text, "exported %" PRIu64 " event%s as %s", export->events,
+			 export->events == 1 ? "" : "s", export->format->name);
+	if (!stat(export->path, &file) && S_ISREG(file.st_mode)) {
+		gt_strbuf_puts(&text, " in ");
+		gt_format_bytes(&text, (uint64_t)file.st_size);
+	}
+	gt_strbuf_puts(&text, ": ");
+	gt_put_printable(&text, export->path);
+	gt_cli_error("%s", gt_strbuf_string(&text));
+}
+
 static int export_capture(const struct gt_cli_command *self, struct export_options *given)
 {
 	struct export export = {
@@ -211,8 +230,8 @@ static int export_capture(const struct gt_cli_command *self, struct export_optio
 		return GT_EXIT_FAILED;
 	}
 	status = gt_target_run(&given->target.trace, &run);
-	if (!status && export.path == path)
-		gt_cli_error("wrote %s", path);
+	if (!status)
+		print_summary(&export);
 	return status;
 }
 

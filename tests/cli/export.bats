@@ -20,14 +20,25 @@ export_capture() {
 	"$synthetic" run.gtap 2
 	gputap export --format csv run.gtap
 	expect_status 0
-	expect_error_line '^gputap: wrote run.csv$'
+	expect_error_line '^gputap: exported 61 events as csv in [0-9.]+ KiB: run\.csv$'
 	[ -s run.csv ]
+}
+
+@test "an export prints what it wrote where, unless it is the output itself" {
+	"$synthetic" run.gtap 2
+	export_capture chrome run.gtap
+	expect_error_line '^gputap: exported 61 events as chrome in [0-9.]+ KiB: out\.chrome$'
+	gputap export --format chrome -o - run.gtap
+	expect_status 0
+	expect_no_error_line exported
+	gputap export --format chrome -o /dev/null run.gtap
+	expect_error_line '^gputap: exported 61 events as chrome: /dev/null$'
 }
 
 @test "losses of the capture are printed" {
 	"$synthetic" run.gtap 2
 	export_capture csv run.gtap
-	expect_error "gputap: incomplete: 23 calls: 20 complete, 0 unfinished, 3 lost (use a larger --ring-size)"
+	expect_error_line '^gputap: incomplete: 23 calls: 20 complete, 0 unfinished, 3 lost \(use a larger --ring-size\)$'
 }
 
 @test "invalid command lines of export are rejected" {
