@@ -161,6 +161,7 @@ struct gt_capture_state {
 	uint64_t corrupt_bytes;  /* in these */
 	uint64_t corrupt_at;     /* the offset of the first one */
 	uint64_t end;            /* the latest time of an event of the blocks that were read */
+	uint64_t latest;         /* … or skipped */
 	bool truncated;          /* the file ends within a block */
 	bool complete;           /* the index was reached: the writer was not killed */
 };
@@ -175,6 +176,8 @@ int gt_capture_open(const char *path, struct gt_capture_reader **ret_reader, str
 void gt_capture_select(struct gt_capture_reader *reader, uint64_t start, uint64_t end);
 /* The earliest time in the index or, without one, in the first block; 0: not known. */
 uint64_t gt_capture_start(struct gt_capture_reader *reader);
+/* The latest time in the index; 0: not known, or there is none. */
+uint64_t gt_capture_end(struct gt_capture_reader *reader);
 /*
  * The next event, checked with gt_event_check, valid until the next call. 1 and *ret_event;
  * 0 at the end. A corrupt part is skipped up to the next block that is whole; -EBADMSG at the end

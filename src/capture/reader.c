@@ -257,6 +257,12 @@ static int find_block(struct gt_capture_reader *reader)
 	}
 }
 
+static void note_time(struct gt_capture_state *state, uint64_t time)
+{
+	if (time > state->latest)
+		state->latest = time;
+}
+
 /* ---- version 1 ---------------------------------------------------------------------------- */
 
 static int next_plain(struct gt_capture_reader *reader, const struct gt_event **ret_event,
@@ -287,6 +293,7 @@ static int next_plain(struct gt_capture_reader *reader, const struct gt_event **
 	advance(reader, event->size);
 	if (event->time > reader->state.end)
 		reader->state.end = event->time;
+	note_time(&reader->state, event->time);
 	*ret_event = event;
 	return 1;
 }
@@ -339,6 +346,7 @@ static int read_block(struct gt_capture_reader *reader)
 	if (block.kind == GT_CAPTURE_EVENTS &&
 	    is_unwanted(reader, block.start, block.end, block.names)) {
 		reader->state.skipped_blocks++;
+		note_time(&reader->state, block.end);
 		return skip(reader, head + block.stored) ? BLOCK_TRUNCATED : BLOCK_SKIPPED;
 	}
 	there = ensure(reader, head + block.stored);
@@ -367,6 +375,7 @@ static int read_block(struct gt_capture_reader *reader)
 	reader->state.size += size;
 	if (block.end > reader->state.end)
 		reader->state.end = block.end;
+	note_time(&reader->state, block.end);
 	return BLOCK_READ;
 }
 
@@ -539,6 +548,17 @@ uint64_t gt_capture_start(struct gt_capture_reader *reader)
 		return start;
 	copy_head(reader, &block);
 	return block.magic == GT_CAPTURE_BLOCK_MAGIC ? block.start : 0;
+}
+
+uint64_t gt_capture_end(struct gt_capture_reader *reader)
+{
+	uint64_t end = 0;
+
+	read_index(reader);
+	gt_vec_each (entry, &reader->index)
+		if (entry->end > end)
+			end = entry->end;
+	return end;
 }
 
 void gt_capture_free(struct gt_capture_reader *reader)

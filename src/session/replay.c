@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "event/kinds.h"
@@ -17,6 +18,7 @@ struct gt_replay {
 	struct gt_capture_reader *reader;
 	struct gt_names *names;
 	struct gt_when *when;          /* NULL: none */
+	uint64_t start;                /* of the capture, if a range is asked for; 0: not known */
 	uint64_t from, to;             /* the range of time; 0: no limit */
 	uint64_t corrupt;              /* parts of the capture for which a gap was delivered */
 	uint64_t complete, unfinished; /* calls that were delivered */
@@ -36,18 +38,31 @@ static int reject_live_options(const struct gt_trace_options *options, struct gt
 		    : 0;
 }
 
+/* 0, or -EINVAL where the range begins after the capture, whose last time is `end` (0: unknown). */
+static int check_range(const struct gt_replay *replay, uint64_t end, struct gt_diag *diag)
+{
+	gt_auto_strbuf length = GT_STRBUF_INIT;
+
+	if (!end || replay->from <= end)
+		return 0;
+	gt_format_duration(&length, end - replay->start);
+	return gt_diag(diag, -EINVAL, "session", replay->options->from,
+		       "--start is after the end of the capture, which is %s long",
+		       gt_strbuf_string(&length));
+}
+
 /* The range of time that is asked for, which the reader uses to skip blocks. */
-static void choose_range(struct gt_replay *replay)
+static int choose_range(struct gt_replay *replay, struct gt_diag *diag)
 {
 	const struct gt_trace_options *options = replay->options;
-	uint64_t start;
 
 	if (!options->start && !options->end)
-		return;
-	start = gt_capture_start(replay->reader);
-	replay->from = options->start ? start + options->start : 0;
-	replay->to = options->end ? start + options->end : 0;
+		return 0;
+	replay->start = gt_capture_start(replay->reader);
+	replay->from = options->start ? replay->start + options->start : 0;
+	replay->to = options->end ? replay->start + options->end : 0;
 	gt_capture_select(replay->reader, replay->from, replay->to);
+	return check_range(replay, gt_capture_end(replay->reader), diag);
 }
 
 int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **ret_replay,
@@ -69,7 +84,7 @@ int gt_replay_open(const struct gt_trace_options *options, struct gt_replay **re
 	if (!error)
 		error = gt_capture_open(options->from, &replay->reader, diag);
 	if (!error)
-		choose_range(replay);
+		error = choose_range(replay, diag);
 	if (!error)
 		*ret_replay = gt_take(replay);
 	return error;
@@ -288,7 +303,9 @@ int gt_replay_run(struct gt_replay *replay, gt_event_sink sink, void *context, s
 
 		return error ? error : result;
 	}
-	return result;
+	/* Without an index, this is known only now. */
+	return result ? result
+		      : check_range(replay, gt_capture_state(replay->reader)->latest, diag);
 }
 
 const struct gt_names *gt_replay_names(const struct gt_replay *replay)

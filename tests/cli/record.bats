@@ -4,6 +4,8 @@
 load helper
 load tracing
 
+synthetic=$build/tests/programs/synthetic
+
 setup() {
 	use_standin
 }
@@ -157,6 +159,30 @@ time_lost() {
 	gputap trace --start 1s -- true
 	expect_status 2
 	expect_error "gputap: --start is for a capture: it needs --from FILE (try 'gputap trace --help')"
+}
+
+@test "a range that begins after the end of a capture is an error that says how long it is" {
+	"$synthetic" run.gtap 2
+	local command too_late='--start is after the end of the capture, which is 38\.6 µs long$'
+	for command in 'report run.gtap' 'why run.gtap' 'trace --from run.gtap' \
+		'kernels --from run.gtap' 'record -o part.gtap --from run.gtap' \
+		'export --format html -o part.html run.gtap'; do
+		# shellcheck disable=SC2086 # several words
+		gputap ${command%% *} --start 1s ${command#* }
+		expect_status 2
+		expect_output ''
+		expect_error_line "^gputap: run.gtap: $too_late"
+	done
+	[ ! -e part.gtap ] && [ ! -e part.html ]
+	# A pipe and a capture without an index are read to their ends first.
+	head -c "$(($(stat -c %s run.gtap) - 16))" run.gtap >unindexed.gtap
+	for command in - unindexed.gtap; do
+		gputap trace --from $command --start 1s <run.gtap
+		expect_status 2
+		expect_error_line "^gputap: $command: $too_late"
+	done
+	gputap report --start 30us --end 1000s run.gtap
+	expect_status 0
 }
 
 @test "a flight recorder writes at the end what it holds" {
