@@ -55,6 +55,22 @@ verify_hex() {
 	jq -e 'map(.kind) | unique == ["linux"]' <<<"$output"
 }
 
+@test "a remainder bounds an index, also where the compiler has written it as a difference" {
+	object 'struct { int (*type)[2], (*max_entries)[1], *key; long (*value)[10]; } bins SEC(".maps");
+		SEC("gpu/run") long count(unsigned long *memory, unsigned long size)
+		{
+			int key = 0;
+			long *bin = lookup(&bins, &key);
+
+			if (!bin)
+				return 0;
+			return bin[*memory % 10] + bin[(unsigned)*memory % 7] + bin[size % 9];
+		}'
+	gputap verify --as gpu/run --mem-size 8 "$BATS_TEST_TMPDIR/program.o"
+	expect_status 0
+	expect_output_line '^count \(gpu/run\): safe; '
+}
+
 @test "verify --as verifies functions if there are no programs" {
 	object 'int one(int *m) { return 0; } int two(int *m) { return *m; }'
 	gputap verify "$BATS_TEST_TMPDIR/program.o"

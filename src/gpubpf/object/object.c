@@ -91,6 +91,7 @@ static int read_program(struct gt_object_reader *reader, const struct bpf_progra
 		return gt_object_no_memory(reader);
 	memcpy(program->insns, bpf_program__insns(source), count * sizeof(*program->insns));
 	program->count = (uint32_t)count;
+	gt_object_find_remainders(program->insns, program->count);
 	return gt_object_read_records(reader, program);
 }
 

@@ -109,3 +109,9 @@ int gt_object_read_types(struct gt_object_reader *reader);
 void gt_object_take_types(const struct gt_object_reader *reader, uint32_t number);
 /* Find the maps that a program passes to bpf_hist_add. */
 void gt_object_find_histograms(struct gt_bpf_object *object, const struct gt_bpf_program *program);
+
+/*
+ * Replace the subtraction of x - x / c * c, unsigned, by the remainder that it is: the verifier
+ * knows its bounds. Without memory the instructions stay as they are.
+ */
+void gt_object_find_remainders(struct bpf_insn *insns, uint32_t count);
