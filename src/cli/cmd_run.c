@@ -22,6 +22,7 @@ static const struct gt_option option_table[] = {
 	 AT(verbose), NULL},
 	GT_CLI_OPTION_KERNEL,
 	GT_CLI_OPTION_HOST_MAPS,
+	GT_CLI_OPTION_SAVE_MODULES,
 	{0, "prog", "NAME,…", "insert only these programs of the objects (all)", GT_OPTION_LIST,
 	 AT(names), NULL},
 	GT_CLI_OPTION_SET(AT(values)),

@@ -33,6 +33,7 @@ static const struct {
 	{"PID", VALUE_PROCESS},     {"ACTION", VALUE_ACTION},   {"USER", VALUE_USER},
 	{"SOURCE,…", VALUE_SOURCE}, {"NAME,…", VALUE_FUNCTION}, {"GLOB", VALUE_FUNCTION},
 	{"COMMAND", VALUE_COMMAND}, {"CMD", VALUE_PROGRAM},     {"SHELL", VALUE_SHELL},
+	{"DIR", VALUE_FILE},
 };
 
 static enum completion_value value_of(const char *word)

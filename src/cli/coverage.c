@@ -188,6 +188,8 @@ static void print_sums(const struct gt_cli_injection *self)
 	if (gt_inject_map_remark(self->inject))
 		gt_cli_error("%s (--host-maps uses host memory alone)",
 			     gt_inject_map_remark(self->inject));
+	if (gt_inject_save_remark(self->inject))
+		gt_cli_error("%s", gt_inject_save_remark(self->inject));
 	if (gt_inject_calls_lost(self->inject))
 		gt_cli_error("%" PRIu64 " accesses to maps on the host were not answered",
 			     gt_inject_calls_lost(self->inject));

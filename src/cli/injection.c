@@ -338,6 +338,7 @@ int gt_cli_injection_open(struct gt_cli_injection *self, struct gt_inject **ret_
 		.switchable = self->given->switchable || self->given->start_off,
 		.switched_off = self->given->start_off,
 		.host_maps = self->given->host_maps,
+		.save_in = self->given->save_in,
 		.reads_registers = self->reads_registers,
 		.filters = self->filters,
 		.kernels = self->given->kernels.words.items,

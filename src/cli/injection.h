@@ -32,6 +32,7 @@ struct gt_cli_injection_options {
 	uint64_t top;              /* rows of a report; 0: all */
 	uint64_t line;             /* of the loops to count; 0: all */
 	uint32_t event_bytes;      /* as in gt_inject_options */
+	const char *save_in;       /* as in gt_inject_options */
 	const char *own;           /* an object beside those of the user, or NULL; not shown */
 	int by;                    /* of rows: enum gt_cli_injection_rows */
 };
@@ -55,6 +56,14 @@ enum {
 		0, "host-maps", NULL,                                                              \
 			"keep the maps in host memory: slower, but no GPU memory is needed",       \
 			GT_OPTION_FLAG, offsetof(struct gt_cli_injection_options, host_maps), NULL \
+	}
+
+#define GT_CLI_OPTION_SAVE_MODULES                                                                 \
+	{                                                                                          \
+		0, "save-modules", "DIR",                                                          \
+			"write each module that programs are inserted into to DIR: module-N.ptx, " \
+			"or of OpenCL module-N.spv",                                               \
+			GT_OPTION_STRING, offsetof(struct gt_cli_injection_options, save_in), NULL \
 	}
 
 /* The options that change programs while they run, at offsets of gt_cli_injection_options. */

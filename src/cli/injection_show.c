@@ -82,6 +82,8 @@ void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_js
 	gt_json_u64(json, "skipped", gt_cli_coverage_skipped(self));
 	if (gt_inject_map_remark(self->inject))
 		gt_json_string(json, "map_remark", gt_inject_map_remark(self->inject));
+	if (gt_inject_save_remark(self->inject))
+		gt_json_string(json, "save_remark", gt_inject_save_remark(self->inject));
 	gt_json_u64(json, "lines_lost", self->lines_lost);
 }
 

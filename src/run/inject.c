@@ -44,7 +44,7 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (reads_clock(options))
 		inject->clocks = gt_inject_clocks_new();
 	inject->map_count = options->object ? options->object->map_count : 0;
-	inject->listener = inject->epoll = inject->memory.fd = -1;
+	inject->listener = inject->epoll = inject->memory.fd = inject->save.directory = -1;
 	inject->control.listener = inject->control.epoll = -1;
 	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
 		inject->control.fds[i] = -1;
@@ -57,7 +57,9 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 			return gt_diag(diag, -errno, "run", NULL,
 				       "cannot allocate rings for events: %s", strerror(errno));
 	}
-	error = gt_inject_memory_open(inject, diag);
+	error = gt_inject_save_open(inject, diag);
+	if (!error)
+		error = gt_inject_memory_open(inject, diag);
 	if (!error && gt_inject_reuse_new(inject, &inject->reuse))
 		error = gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	if (!error)
@@ -83,6 +85,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_events_free(inject->events);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);
+	gt_cleanup_close(&inject->save.directory);
 	gt_vec_each (kernel, &inject->kernels)
 		free(kernel->name);
 	gt_vec_free(&inject->kernels);

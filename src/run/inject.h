@@ -75,6 +75,12 @@ struct gt_inject_options {
 	 * NULL: nowhere. */
 	const char *cache;
 	/*
+	 * A directory, created if there is none, to which each module that is loaded with programs
+	 * is written by its number: module-N.ptx (several that are linked: module-N-1.ptx, …), or
+	 * of OpenCL module-N.spv; NULL: none.
+	 */
+	const char *save_in;
+	/*
 	 * Bytes of data of the ring that each process gets for its events (agent/ring.h), a power
 	 * of 2; 0: processes get none.
 	 */
@@ -242,6 +248,8 @@ uint32_t gt_inject_site_count(const struct gt_inject *inject, uint32_t *ret_kept
  * neither is the case.
  */
 const char *gt_inject_map_remark(const struct gt_inject *inject);
+/* That patched modules could not be saved, and why; NULL: they were, or need not be. */
+const char *gt_inject_save_remark(const struct gt_inject *inject);
 /* Whether a ring had records since the last gt_inject_poll: there may be more soon. */
 bool gt_inject_is_busy(const struct gt_inject *inject);
 

@@ -16,7 +16,7 @@
 #include "base/file_limit.h"
 #include "opencl/opencl.h"
 
-static void image_bytes_clear(struct gt_inject_bytes *bytes)
+void gt_inject_bytes_clear(struct gt_inject_bytes *bytes)
 {
 	if (bytes->is_mapped)
 		munmap(bytes->data, bytes->size);
@@ -24,7 +24,7 @@ static void image_bytes_clear(struct gt_inject_bytes *bytes)
 		free(bytes->data);
 	*bytes = (struct gt_inject_bytes){0};
 }
-#define auto_image_bytes __attribute__((cleanup(image_bytes_clear))) struct gt_inject_bytes
+#define auto_image_bytes __attribute__((cleanup(gt_inject_bytes_clear))) struct gt_inject_bytes
 
 static bool map_image(int fd, struct gt_inject_bytes *bytes)
 {
@@ -515,7 +515,7 @@ void gt_inject_image_deselect(struct gt_inject_job *job)
 	gt_inject_query_clear(&job->query);
 	job->query = (struct gt_inject_query){0};
 	job->is_known = false;
-	image_bytes_clear(&job->bytes);
+	gt_inject_bytes_clear(&job->bytes);
 	job->error = 0;
 	job->diag = (struct gt_diag){0};
 }
@@ -664,6 +664,7 @@ bool gt_inject_image_answer(struct gt_inject_job *job)
 				       "the patched module could not be handed over");
 	/* The process does not wait for that. */
 	keep_unmatched(job);
+	gt_inject_save(job);
 	return connection->module.patched;
 }
 
@@ -671,6 +672,7 @@ void gt_inject_image_clear(struct gt_inject_job *job)
 {
 	gt_inject_image_deselect(job);
 	gt_patch_image_clear(&job->image);
+	gt_strbuf_free(&job->spirv);
 	gt_cleanup_close(&job->patched);
 }
 

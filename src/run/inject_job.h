@@ -34,13 +34,19 @@ struct gt_inject_job {
 	struct gt_diag diag;
 	struct gt_agent_reply reply;
 	int patched; /* the reply's file; owned; -1: none */
+	struct gt_strbuf
+		spirv; /* the patched OpenCL program, before it becomes what a device takes */
 
 	struct gt_inject_job *next;
 	unsigned overtaken; /* how many later jobs were started while it waited */
 };
 
-/* inject_image.c: the bytes of a file. False: they cannot be read. Released with the job. */
+/* inject_image.c: the bytes of a file. False: they cannot be read. The caller clears them. */
 bool gt_inject_bytes_read(int fd, uint64_t size, struct gt_inject_bytes *bytes);
+void gt_inject_bytes_clear(struct gt_inject_bytes *bytes);
+
+/* inject_save.c: write the patched module of a job that was answered, as the options ask. */
+void gt_inject_save(const struct gt_inject_job *job);
 
 /*
  * inject_program.c: patch an OpenCL program into job->image; the worker does that. The options are

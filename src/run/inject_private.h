@@ -113,6 +113,12 @@ struct gt_inject_devices {
 	bool busy;        /* a ring had records in this round */
 };
 
+/* The directory that modules are saved in. */
+struct gt_inject_save {
+	int directory;    /* -1: none */
+	char remark[640]; /* gt_inject_save_remark; "": none */
+};
+
 /* Images that are not answered yet (inject_job.h). */
 struct gt_inject_jobs {
 	struct gt_inject_worker *worker;
@@ -143,6 +149,7 @@ struct gt_inject {
 	struct gt_inject_connection *connections;
 	size_t connection_count;
 	struct gt_inject_jobs jobs;
+	struct gt_inject_save save;
 	uint32_t next_site, next_kernel;
 	GT_VEC(struct gt_inject_kernel) kernels; /* by number, of the first MAX_KERNELS */
 	struct gt_inject_sites *sites;
@@ -244,6 +251,9 @@ void gt_inject_jobs_finish(struct gt_inject *inject);
  */
 bool gt_inject_jobs_add(struct gt_inject *inject, struct gt_inject_connection *connection,
 			const struct gt_agent_request *request, int file);
+
+/* inject_save.c: open the directory of the options, if any. 0 or -Exxx. */
+int gt_inject_save_open(struct gt_inject *inject, struct gt_diag *diag);
 
 /* inject_image.c */
 /* Take the report about a cubin in `file`, and reply. */

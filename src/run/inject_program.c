@@ -78,7 +78,7 @@ static int convert(struct gt_inject_job *job, struct gt_strbuf *module)
 	if (error == -ENOENT)
 		error = -EOPNOTSUPP;
 	if (!error) {
-		gt_strbuf_free(module);
+		job->spirv = *module;
 		*module = bitcode;
 		bitcode = (struct gt_strbuf)GT_STRBUF_INIT;
 	}

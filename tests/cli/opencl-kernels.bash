@@ -35,6 +35,23 @@ setup() {
 	skip "clang and llvm-spirv of one version are not installed"
 }
 
+# As helper's. What commands insert programs into is saved in $modules, and valid by the SPIR-V tools.
+gputap() {
+	local module
+	modules=$BATS_TEST_TMPDIR/modules
+	case $1 in
+	run | threadhist | cudacounter | kernelretsnoop | blocktime | memtrace | launchlate | hotloop)
+		observe "$build/gputap" "$1" --save-modules "$modules" "${@:2}"
+		;;
+	*) observe "$build/gputap" "$@" ;;
+	esac
+	command -v spirv-val >/dev/null || return 0
+	for module in "$modules"/*.spv; do
+		[ ! -e "$module" ] || spirv-val --target-env spv1.0 "$module" ||
+			fail "the module is not valid: $module"
+	done
+}
+
 # object SECTION BODY: compiles a program with an array `values` of one number, $value.
 object() {
 	cat >program.c <<-END

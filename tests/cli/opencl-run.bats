@@ -170,6 +170,19 @@ expect_original() {
 	expect_error_line "$1"
 }
 
+@test "--save-modules writes the SPIR-V of OpenCL programs that is built in place of them" {
+	need_command spirv-dis
+	object 'gpu/entry/*' '*value = 1'
+	gputap run --gpu soft program.o -- "$kernels" plain
+	expect_status 0
+	expect_output_line '^right$'
+	[ "$(ls "$modules")" = module-1.spv ] || fail "$(ls "$modules")"
+	output=$(spirv-dis "$modules/module-1.spv")
+	expect_output_line 'OpEntryPoint Kernel'
+	# That of the map.
+	expect_output_line 'OpConvertUToPtr'
+}
+
 @test "on a CPU device with memory of its own, programs are not inserted, and it is reported" {
 	need_oclgrind
 	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'

@@ -660,6 +660,41 @@ build_driver_program() {
 	expect_error_line '^gputap: 1 module: 1 patched'
 }
 
+@test "--save-modules writes the PTX of each module that is loaded with programs" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	local kept=$BATS_TEST_TMPDIR/kept
+	counting 'gpu/entry/add*'
+	for _ in made cached; do
+		rm -rf "$kept"
+		GPUTAP_CACHE=$BATS_TEST_TMPDIR/cache gputap run -v --gpu soft --save-modules "$kept" \
+			"$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+		expect_status 0
+		expect_error_line '^gputap: module 1 of process [0-9]+: (side|whole) module .*; 1 of 1 site'
+		[ "$(ls "$kept")" = module-1.ptx ] || fail "$(ls "$kept")"
+		grep -q '^\.version' "$kept/module-1.ptx"
+		grep -q 'map_0' "$kept/module-1.ptx"
+		! grep -qP '\0' "$kept/module-1.ptx" || fail "a NUL"
+	done
+	counting 'gpu/entry/none'
+	gputap run --gpu soft --save-modules "$kept-none" "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	[ -z "$(ls "$kept-none")" ] || fail "$(ls "$kept-none")"
+}
+
+@test "--save-modules reports a directory that cannot be used, and a module that cannot be written" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	local kept=$BATS_TEST_TMPDIR/kept
+	counting 'gpu/entry/add*'
+	gputap run --gpu soft --save-modules /dev/null/kept "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 1
+	expect_error_line "^gputap: cannot save modules in '/dev/null/kept': Not a directory; name a directory that you may write to$"
+	expect_output ''
+	mkdir -p "$kept/module-1.ptx"
+	gputap run --gpu soft --save-modules "$kept" "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_error_line "^gputap: not all patched modules were saved in '$kept': Is a directory$"
+}
+
 @test "run --prog inserts only these programs, and the others need not be safe" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	object 'GPUTAP_ARRAY(counts, unsigned long long, 8);
