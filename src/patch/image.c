@@ -174,6 +174,7 @@ static int patch_linked(const struct gt_patch_source *source,
 	int error = 0;
 
 	part_options.whole = true;
+	part_options.is_linked = true;
 	for (size_t i = 0; i < source->text_count && !error; i++) {
 		const struct gt_cubin_text *text = &source->texts[i];
 		struct gt_patch_part *part = &image->parts.items[i];

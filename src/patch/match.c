@@ -159,22 +159,47 @@ static void reject_shared_function(struct gt_patcher *patcher,
 	known->matched = 0;
 }
 
-/* Programs of device functions run in the selected kernels only. */
-static int reject_shared_functions(struct gt_patcher *patcher)
+/* All that the kernels of the text can reach that the options select, or exclude. */
+static int reach_from_selected(const struct gt_patcher *patcher, bool selected,
+			       struct gt_patch_reach *ret_reach)
 {
-	struct gt_patch_reach reach = {0};
-	int error = gt_patch_reach_new(patcher->graph, &reach);
+	int error = gt_patch_reach_new(patcher->graph, ret_reach);
 
 	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next)
-		if (patcher->functions[function->number].unwanted &&
-		    patcher->functions[function->number].kept)
-			error = gt_patch_reach_add(patcher->graph, function, &reach);
+	     function && !error; function = function->next) {
+		const struct gt_patch_function *known = &patcher->functions[function->number];
+
+		if (function->is_entry && function->body && known->kept &&
+		    known->unwanted != selected)
+			error = gt_patch_reach_add(patcher->graph, function, ret_reach);
+	}
+	return error;
+}
+
+/*
+ * Programs of device functions run in the selected kernels only. A function that excluded kernels
+ * call has sites if a selected one can call it, too: in a linked program also one of another
+ * module.
+ */
+static int reject_shared_functions(struct gt_patcher *patcher)
+{
+	struct gt_patch_reach selected = {0}, excluded = {0};
+	int error = reach_from_selected(patcher, true, &selected);
+
+	if (!error)
+		error = reach_from_selected(patcher, false, &excluded);
 	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next)
-		if (!function->is_entry && function->body && reach.functions[function->number])
+	     function && !error; function = function->next) {
+		if (function->is_entry || !function->body || !excluded.functions[function->number])
+			continue;
+		if (selected.functions[function->number] ||
+		    (patcher->options->is_linked && function->linkage != GT_PTX_LINKAGE_NONE))
 			reject_shared_function(patcher, function);
-	gt_patch_reach_clear(&reach);
+		else
+			patcher->functions[function->number].matched = 0;
+	}
+	gt_patch_reach_clear(&selected);
+	gt_patch_reach_clear(&excluded);
 	return error;
 }
 

@@ -77,6 +77,7 @@ struct gt_patch_options {
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */
 	bool whole;        /* never a side module */
+	bool is_linked;    /* with other modules, which may call its functions */
 	const struct gt_cycle_clock *clock; /* OpenCL: as in gt_translate_options */
 };
 
