@@ -36,6 +36,8 @@
  */
 #define MAX_NESTED_HITS 16
 
+#define ENTRY_EXISTS 17 /* EEXIST */
+
 struct layer_thread {
 	__u32 process;
 	__u32 thread;
@@ -95,6 +97,42 @@ static __noinline void name_layer_process(struct layer_thread *thread, struct ta
 		thread->named = 1;
 }
 
+/* For tests, which cannot make the kernel run out of memory: no storage of a thread is created. */
+const volatile __u8 lacks_storage;
+
+/*
+ * The storage of a thread in a map of the type TASK_STORAGE, created if it has none. NULL: there is
+ * no memory for it, or the program interrupted another one that creates one on this CPU. The caller
+ * counts what is lost by that.
+ */
+static __always_inline void *create_storage(void *map, struct task_struct *task)
+{
+	void *found;
+
+	if (lacks_storage)
+		return NULL;
+	found = bpf_task_storage_get(map, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* An interrupt may have created it meanwhile. */
+	return found ? found : bpf_task_storage_get(map, task, NULL, 0);
+}
+
+/* The same, of the current thread, for what an event cannot do without: NULL: one more is lost. */
+__attribute__((unused)) static __always_inline void *create_own_storage(void *map)
+{
+	void *found = create_storage(map, bpf_get_current_task_btf());
+
+	if (!found)
+		COUNT_EVENTS(lost);
+	return found;
+}
+
+/* Without storage, no event of a thread can be recorded: it is lost, if the thread is traced. */
+static __noinline void count_unknown_thread(struct task_struct *task)
+{
+	if (current_passes(task, id_in_our_namespace(BPF_CORE_READ(task, group_leader))))
+		COUNT_EVENTS(lost);
+}
+
 /*
  * Return the current thread if it is traced, else NULL. The verdict is kept with the thread until
  * it executes another program. In an interrupt the current thread is any.
@@ -102,12 +140,13 @@ static __noinline void name_layer_process(struct layer_thread *thread, struct ta
 __attribute__((unused)) static __always_inline struct layer_thread *traced_thread(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct layer_thread *thread =
-		bpf_task_storage_get(&layer_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct layer_thread *thread = create_storage(&layer_threads, task);
 	__u64 executed;
 
-	if (!thread)
+	if (!thread) {
+		count_unknown_thread(task);
 		return NULL;
+	}
 	executed = task->self_exec_id;
 	if (!thread->known || thread->executed != executed) {
 		thread->thread = id_in_our_namespace(task);
@@ -124,6 +163,27 @@ __attribute__((unused)) static __always_inline struct layer_thread *traced_threa
 	return thread;
 }
 
+/* Add or replace an entry of a map. What there is no room for is counted; 0 or -Exxx. */
+__attribute__((unused)) static __always_inline long put_map_entry(void *map, const void *key,
+								  const void *value)
+{
+	long error = bpf_map_update_elem(map, key, value, BPF_ANY);
+
+	if (error)
+		COUNT_EVENTS(evicted);
+	return error;
+}
+
+/* Add an entry, unless there is one. The same is counted. */
+__attribute__((unused)) static __always_inline void add_map_entry(void *map, const void *key,
+								  const void *value)
+{
+	long error = bpf_map_update_elem(map, key, value, BPF_NOEXIST);
+
+	if (error && error != -ENTRY_EXISTS)
+		COUNT_EVENTS(evicted);
+}
+
 /* Add or replace an entry of a map of the type LRU_HASH that is in the source's `lru_maps`. */
 __attribute__((unused)) static __always_inline void add_lru_entry(void *map, const void *key,
 								  const void *value)
@@ -131,7 +191,7 @@ __attribute__((unused)) static __always_inline void add_lru_entry(void *map, con
 	if (!bpf_map_update_elem(map, key, value, BPF_NOEXIST))
 		COUNT_EVENTS(lru_added);
 	else
-		bpf_map_update_elem(map, key, value, BPF_ANY);
+		put_map_entry(map, key, value);
 }
 
 __attribute__((unused)) static __always_inline void remove_lru_entry(void *map, const void *key)
@@ -246,10 +306,13 @@ __attribute__((unused)) static __always_inline bool is_first_at(__u64 hit, bool 
 
 	if (!has_preemptible_tracepoints)
 		return true;
-	thread = bpf_task_storage_get(&layer_threads, bpf_get_current_task_btf(), NULL,
-				      BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
-		return !has_record;
+	thread = create_storage(&layer_threads, bpf_get_current_task_btf());
+	if (!thread) {
+		/* As if the kernel had omitted the program: the other one may come to the hit. */
+		if (!has_record)
+			ADD_EVENTS(recovered, -1ull);
+		return false;
+	}
 	if (take_hit(thread, hit)) {
 		if (!has_record)
 			ADD_EVENTS(recovered, -1ull);

@@ -117,6 +117,16 @@ __attribute__((unused)) static __noinline bool current_passes(struct task_struct
 }
 
 /*
+ * Add or replace an entry that is learnt again where it is missing: without room for it, that costs
+ * time, and nothing is lost.
+ */
+__attribute__((unused)) static __always_inline void cache_entry(void *map, const void *key,
+								const void *value)
+{
+	(void)bpf_map_update_elem(map, key, value, BPF_ANY);
+}
+
+/*
  * Copy a record of `size` bytes to the ring; 0, or negative if it is full. The reader is woken when
  * the ring fills past wakeup_bytes; it also polls.
  */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
@@ -195,22 +196,46 @@ static inline int layer_run_write_types(const struct gt_source *source, const ch
 	return error;
 }
 
-/*
- * `btf`: a file with the types of the kernel; NULL: those of the running one. `filter` may be NULL.
- * `preemptible`: the programs behave as where tracepoints are (layer.bpf.h). 0, or -Exxx where this
- * kernel loads no programs for us.
- */
-static inline int layer_run_open_as(struct layer_run *run, const struct gt_source *source,
-				    const char *btf, const struct gt_filter *filter,
-				    uint8_t preemptible)
+/* How the programs of a layer source are loaded. */
+struct layer_run_options {
+	const char *btf; /* a file with the types of the kernel; NULL: those of the running one */
+	const struct gt_filter *filter; /* may be NULL */
+	uint8_t preemptible;            /* they behave as where tracepoints are (layer.bpf.h) */
+	uint8_t no_storage; /* they behave as where there is no memory for that of a thread */
+	const char *full;   /* a map with room for one entry; NULL: none */
+};
+
+static inline int layer_run_set_constants(struct bpf_object *object,
+					  const struct layer_run_options *how)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = btf);
-	const struct gt_layer *layer = source->layer;
-	struct gt_filter constants = filter ? *filter : (struct gt_filter){0};
-	struct bpf_map *events;
+	struct gt_filter filter = how->filter ? *how->filter : (struct gt_filter){0};
 	const uint64_t wakeup_bytes = LAYER_RUN_RING / 2; /* as a session has it: not at each */
 	struct gt_diag diag = {0};
 	struct stat namespace;
+	int error;
+
+	if (!stat("/proc/self/ns/pid", &namespace))
+		filter.pid_namespace = namespace.st_ino;
+	error = gt_load_set_constant(object, "filter", &filter, sizeof(filter), &diag);
+	if (!error)
+		error = gt_load_set_constant(object, "wakeup_bytes", &wakeup_bytes,
+					     sizeof(wakeup_bytes), &diag);
+	if (!error)
+		error = gt_load_set_constant(object, "lacks_storage", &how->no_storage,
+					     sizeof(how->no_storage), &diag);
+	if (error || !how->preemptible)
+		return error;
+	return gt_load_set_constant(object, "has_preemptible_tracepoints", &how->preemptible,
+				    sizeof(how->preemptible), &diag);
+}
+
+/* 0, or -Exxx where this kernel loads no programs for us. */
+static inline int layer_run_open_as(struct layer_run *run, const struct gt_source *source,
+				    const struct layer_run_options *how)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = how->btf);
+	const struct gt_layer *layer = source->layer;
+	struct bpf_map *events, *full;
 	size_t size;
 	const void *elf = layer->object(&size);
 	int error;
@@ -220,18 +245,13 @@ static inline int layer_run_open_as(struct layer_run *run, const struct gt_sourc
 	if (!run->object)
 		return -errno;
 	layer_run_select(layer, run->object);
-	if (!stat("/proc/self/ns/pid", &namespace))
-		constants.pid_namespace = namespace.st_ino;
-	error = gt_load_set_constant(run->object, "filter", &constants, sizeof(constants), &diag);
-	if (!error)
-		error = gt_load_set_constant(run->object, "wakeup_bytes", &wakeup_bytes,
-					     sizeof(wakeup_bytes), &diag);
-	if (!error)
-		error = gt_load_set_constant(run->object, "has_preemptible_tracepoints",
-					     &preemptible, sizeof(preemptible), &diag);
+	error = layer_run_set_constants(run->object, how);
 	events = bpf_object__find_map_by_name(run->object, "events");
 	if (!error)
 		error = bpf_map__set_max_entries(events, LAYER_RUN_RING);
+	full = how->full ? bpf_object__find_map_by_name(run->object, how->full) : NULL;
+	if (!error && how->full)
+		error = full ? bpf_map__set_max_entries(full, 1) : -ENOENT;
 	if (!error)
 		error = bpf_object__load(run->object);
 	if (error)
@@ -243,7 +263,8 @@ static inline int layer_run_open_as(struct layer_run *run, const struct gt_sourc
 static inline int layer_run_open(struct layer_run *run, const struct gt_source *source,
 				 const char *btf, const struct gt_filter *filter)
 {
-	return layer_run_open_as(run, source, btf, filter, false);
+	return layer_run_open_as(run, source,
+				 &(struct layer_run_options){.btf = btf, .filter = filter});
 }
 
 /* Run a program with the arguments of its tracepoint; events are added. 0 or -Exxx. */

@@ -189,7 +189,7 @@ UNPREEMPTED_TRACEPOINT(amdgpu_cs_ioctl, job_submit)
 
 	if (thread && pasid) {
 		owner = (__u64)thread->process << 32 | thread->thread;
-		bpf_map_update_elem(&spaces, &pasid, &owner, BPF_ANY);
+		put_map_entry(&spaces, &pasid, &owner);
 	}
 	put_job(job, GT_DRIVER_SUBMIT);
 	return 0;

@@ -94,7 +94,7 @@ static __noinline __s16 learn_context(const struct gt_event *head, __u64 handle,
 	if (put_record(&event, sizeof(event)))
 		COUNT(others_lost);
 	else
-		bpf_map_update_elem(&contexts, &key, &fact, BPF_ANY);
+		cache_entry(&contexts, &key, &fact);
 	return device;
 }
 
@@ -108,7 +108,7 @@ static __noinline void learn_primary(const struct gt_event *head, __u64 handle, 
 	if (!handle || device < 0 || (known && known->handle == handle))
 		return;
 	learn_context(head, handle, device, true);
-	bpf_map_update_elem(&contexts, &key, &fact, BPF_ANY);
+	cache_entry(&contexts, &key, &fact);
 	primaries_known = 1;
 }
 
@@ -277,5 +277,5 @@ static __noinline void learn_device(__u64 *room, const struct gt_event *head, __
 	if (put_record(event, event->head.size & (2 * GT_DEVICE_NAME - 1)))
 		COUNT(others_lost);
 	else
-		bpf_map_update_elem(&reported_devices, &key, &reported, BPF_ANY);
+		cache_entry(&reported_devices, &key, &reported);
 }

@@ -108,7 +108,7 @@ static __noinline __u64 take_stack(struct thread_calls *thread, struct call_fram
 	    put_record(event, (STACK_HEAD_WORDS + words) * sizeof(__u64)))
 		COUNT(others_lost);
 	else
-		bpf_map_update_elem(&recorded_stacks, &key, &recorded, BPF_ANY);
+		cache_entry(&recorded_stacks, &key, &recorded);
 	return number;
 }
 

@@ -12,14 +12,16 @@
 
 static const struct gt_call_sums no_calls;
 
-/* The sums with a key (gt_plan.sums) on this CPU; NULL: out of memory. */
+/* The sums with a key (gt_plan.sums) on this CPU; NULL: out of memory, and the caller counts the
+ * call as lost.
+ */
 static __always_inline struct gt_call_sums *sums_of(__u32 key)
 {
 	struct gt_call_sums *found = bpf_map_lookup_elem(&sums, &key);
 
 	if (found)
 		return found;
-	bpf_map_update_elem(&sums, &key, &no_calls, BPF_NOEXIST);
+	(void)bpf_map_update_elem(&sums, &key, &no_calls, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&sums, &key);
 }
 

@@ -59,8 +59,7 @@ static __always_inline void begin_request(__u64 key, const struct block_request 
 	}
 	request.process = thread->process;
 	request.thread = thread->thread;
-	if (bpf_map_update_elem(&requests, &key, &request, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	put_map_entry(&requests, &key, &request);
 }
 
 /* struct request *rq; in the thread that submits the I/O */

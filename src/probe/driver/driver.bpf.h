@@ -145,15 +145,18 @@ static __always_inline void create_buffer(union driver_buffer_event *event, stru
 {
 	struct layer_thread *thread = traced_thread();
 	struct driver_buffer buffer = {.bytes = event->event.bytes};
+	const struct driver_buffer *unended;
 	__u64 key = event->event.buffer;
 
 	if (!thread)
 		return;
 	buffer.process = thread->process;
 	buffer.thread = thread->thread;
-	if (bpf_map_update_elem(&buffers, &key, &buffer, BPF_NOEXIST))
-		COUNT_EVENTS(evicted);
-	else
+	/* The end of an earlier buffer at this address was missed. */
+	unended = bpf_map_lookup_elem(&buffers, &key);
+	if (unended)
+		__sync_fetch_and_add(&allocated, -unended->bytes);
+	if (!put_map_entry(&buffers, &key, &buffer))
 		__sync_fetch_and_add(&allocated, buffer.bytes);
 	put_buffer(event, GT_DRIVER_CREATE, device);
 }

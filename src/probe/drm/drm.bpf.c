@@ -82,7 +82,7 @@ static __always_inline void put_ring(void *names, struct drm_gpu_scheduler *sche
 	if (name)
 		bpf_probe_read_kernel_str(ring.names, GT_DRM_NAME_SIZE, name);
 	put_device_name(ring.names + GT_DRM_NAME_SIZE, device);
-	bpf_map_update_elem(&rings, &key, &ring, BPF_ANY);
+	cache_entry(&rings, &key, &ring);
 	__builtin_memcpy(names, ring.names, sizeof(ring.names));
 }
 
@@ -99,7 +99,7 @@ static __always_inline void learn_ring(struct trace_event_raw_drm_sched_job *rec
 
 	copy_name(ring.names, record, BPF_CORE_READ(record, __data_loc_name));
 	copy_name(ring.names + GT_DRM_NAME_SIZE, record, BPF_CORE_READ(record, __data_loc_dev));
-	bpf_map_update_elem(&rings, &job->context, &ring, BPF_ANY);
+	cache_entry(&rings, &job->context, &ring);
 }
 
 /* The names of the ring of a job: by its fence, else those that records had. */
@@ -285,7 +285,7 @@ static __always_inline void block(struct drm_wait *wait, struct drm_job_state *s
 		unblock(&before, state, now);
 		state->blocker = wait->on;
 		state->blocked_since = now;
-		bpf_map_update_elem(&blockers, &state->blocker, &zero, BPF_NOEXIST);
+		add_map_entry(&blockers, &state->blocker, &zero);
 	}
 	put_dependency(wait, state);
 }
@@ -422,8 +422,7 @@ static __always_inline int queue(const struct drm_step *step)
 		state.thread = thread->thread;
 		state.traced = 1;
 	}
-	if (bpf_map_update_elem(&jobs, &step->key, &state, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	put_map_entry(&jobs, &step->key, &state);
 	return put_job(step, &state);
 }
 

@@ -79,8 +79,7 @@ int fault_begin(struct pt_regs *ctx)
 
 	if (!traced_thread())
 		return 0;
-	fault = bpf_task_storage_get(&faults, bpf_get_current_task_btf(), NULL,
-				     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	fault = create_own_storage(&faults);
 	if (!fault)
 		return 0;
 	copy_registers(arguments, ctx);
@@ -166,8 +165,7 @@ int uvm_begin(struct pt_regs *ctx)
 
 	if (!traced_thread())
 		return 0;
-	fault = bpf_task_storage_get(&uvm_faults, bpf_get_current_task_btf(), NULL,
-				     BPF_LOCAL_STORAGE_GET_F_CREATE);
+	fault = create_own_storage(&uvm_faults);
 	if (!fault)
 		return 0;
 	copy_registers(arguments, ctx);

@@ -236,8 +236,7 @@ static __always_inline void init_fence(struct dma_fence *fence, const struct fen
 		owner.thread = thread->thread;
 		owner.traced = 1;
 	}
-	if (bpf_map_update_elem(&owners, key, &owner, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	put_map_entry(&owners, key, &owner);
 	if (thread)
 		put_fence(fence, key, thread, GT_FENCE_INIT, 0);
 }
@@ -280,8 +279,7 @@ static __always_inline void begin_wait(struct dma_fence *fence, const struct fen
 	if (!thread)
 		return;
 	put_fence(fence, key, thread, GT_FENCE_WAIT_START, 0);
-	all = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), NULL,
-				   BPF_LOCAL_STORAGE_GET_F_CREATE);
+	all = create_storage(&waits, bpf_get_current_task_btf());
 	wait = all ? find_wait(all, NULL) : NULL;
 	if (!wait) {
 		COUNT_EVENTS(evicted);

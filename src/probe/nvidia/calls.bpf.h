@@ -28,8 +28,7 @@ static __always_inline void begin_call(__u32 function, const CALL_STATE *call)
 	/* The return of a call before this one was missed: too many at a time. */
 	if (bpf_map_lookup_elem(&calls, &key))
 		COUNT_EVENTS(evicted);
-	if (bpf_map_update_elem(&calls, &key, call, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	put_map_entry(&calls, &key, call);
 }
 
 /* The call from which the current thread returns; NULL: its beginning was not seen. */

@@ -92,7 +92,7 @@ static __always_inline struct nvidia_sums *find_sums(const struct nvidia_sums_ke
 
 	if (found)
 		return found;
-	bpf_map_update_elem(&sums, key, &no_sums, BPF_NOEXIST);
+	add_map_entry(&sums, key, &no_sums);
 	return bpf_map_lookup_elem(&sums, key);
 }
 
@@ -119,10 +119,8 @@ static __noinline int count_call(const struct nvidia_sums_key *key, __u64 durati
 {
 	struct nvidia_sums *found = key ? find_sums(key) : NULL;
 
-	if (!found) {
-		COUNT_EVENTS(evicted);
+	if (!found)
 		return 0;
-	}
 	__sync_fetch_and_add(&found->count, 1);
 	if (failed)
 		__sync_fetch_and_add(&found->errors, 1);
@@ -179,7 +177,7 @@ static __always_inline void remember_ioctl(const struct layer_thread *thread,
 	struct nvidia_recent_ioctls *ioctls = bpf_map_lookup_elem(&recent, &process);
 
 	if (!ioctls) {
-		bpf_map_update_elem(&recent, &process, &no_recent, BPF_NOEXIST);
+		add_map_entry(&recent, &process, &no_recent);
 		ioctls = bpf_map_lookup_elem(&recent, &process);
 	}
 	if (!ioctls)
@@ -356,7 +354,7 @@ static __always_inline int interrupt(struct pt_regs *registers, __u32 function)
 	copy_registers(arguments, registers);
 	count_entry(0, function, arguments[0]);
 	/* The first of several before the bottom half begins. */
-	bpf_map_update_elem(&interrupts, &arguments[1], &now, BPF_NOEXIST);
+	add_map_entry(&interrupts, &arguments[1], &now);
 	return 0;
 }
 

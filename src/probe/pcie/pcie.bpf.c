@@ -84,8 +84,7 @@ static __always_inline int keep_entry(struct config_entry *entry, __u64 function
 	if (!traced_thread())
 		return 0;
 	entry->start = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&config_entries, &key, entry, BPF_ANY))
-		COUNT_EVENTS(evicted);
+	put_map_entry(&config_entries, &key, entry);
 	return 0;
 }
 

@@ -154,7 +154,7 @@ static __always_inline void begin_device(struct device___power *device)
 {
 	__u64 key = (__u64)device, now = bpf_ktime_get_ns();
 
-	bpf_map_update_elem(&begun, &key, &now, BPF_ANY);
+	put_map_entry(&begun, &key, &now);
 }
 
 /* When what has begun with a device did so, and forget it; 0: not known. */

@@ -14,6 +14,7 @@
 
 #include "base/mix.h"
 #include "event/event.h"
+#include "probe/api/shared.bpf.h"
 #include "probe/python/python.h"
 #include "probe/task.bpf.h"
 
@@ -224,8 +225,9 @@ static __noinline long put_code(const struct python_code *code, __u32 process, _
 }
 
 /*
- * The number of a code object, whose event is emitted if it is new. 0: it cannot be read. This
- * function and the next ones are not static: the verifier checks each once.
+ * The number of a code object, whose event is emitted if it is new. 0: it cannot be read, or its
+ * event is lost, and counted. This function and the next ones are not static: the verifier checks
+ * each once.
  */
 __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 process)
 {
@@ -255,9 +257,11 @@ __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 p
 		code.line_table);
 	if (!code.number)
 		code.number = 1;
-	if (put_code(&code, process, walk->python.layout))
+	if (put_code(&code, process, walk->python.layout)) {
+		COUNT(others_lost);
 		return 0;
-	bpf_map_update_elem(&python_codes, &key, &code, BPF_ANY);
+	}
+	cache_entry(&python_codes, &key, &code);
 	return code.number;
 }
 

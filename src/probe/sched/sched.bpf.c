@@ -113,9 +113,11 @@ static __always_inline void begin_wait(struct task_struct *task, __u32 state)
 
 	if (state & TASK_DEAD || !traced_thread())
 		return;
-	wait = bpf_task_storage_get(&waits, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!wait)
+	wait = create_storage(&waits, task);
+	if (!wait) {
+		COUNT_EVENTS(lost);
 		return;
+	}
 	wait->left = bpf_ktime_get_ns();
 	wait->woken = state ? 0 : wait->left;
 	wait->state = state;
@@ -128,8 +130,12 @@ static __noinline int put_wait(struct task_struct *task, struct sched_wait *wait
 	struct gt_event_off_cpu *event = (void *)room;
 	struct layer_thread *thread = bpf_task_storage_get(&layer_threads, task, NULL, 0);
 
-	if (!thread || !wait)
+	if (!wait)
 		return 0;
+	if (!thread) {
+		COUNT_EVENTS(lost);
+		return 0;
+	}
 	fill_head(&event->head, thread, GT_EVENT_off_cpu, sizeof(room));
 	event->duration = event->head.time - wait->left;
 	event->runnable = wait->woken ? event->head.time - wait->woken : 0;

@@ -535,7 +535,7 @@ static __always_inline void put_entry(struct begun_syscall *call)
 	size += EVENT_SIZE;
 	call->event.head.size = size;
 	call->event.head.kind = GT_EVENT_syscall_entry;
-	put_record(&call->event, size);
+	(void)put_record(&call->event, size);
 }
 
 /* What the trace events raw_syscalls:sys_enter and raw_syscalls:sys_exit format. */
@@ -580,11 +580,9 @@ static __always_inline int begin_syscall(const void *arguments, bool is_formatte
 	if (!thread || thread->process == own_process)
 		return 0;
 	task = bpf_get_current_task_btf();
-	call = bpf_task_storage_get(&begun_syscalls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!call) {
-		COUNT_EVENTS(lost);
+	call = create_own_storage(&begun_syscalls);
+	if (!call)
 		return 0;
-	}
 	fill_head(&call->event.head, thread, GT_EVENT_syscall, 0);
 	call->data_size = 0;
 	call->missed = 0;

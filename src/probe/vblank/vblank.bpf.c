@@ -142,7 +142,7 @@ static __always_inline void remember(const struct vblank_key *key, const struct 
 	else
 		add_lru_entry(&queue, key, owner);
 	if (!opener || opener->thread != owner->thread || opener->traced != owner->traced)
-		bpf_map_update_elem(&files, &key->file, owner, BPF_ANY);
+		put_map_entry(&files, &key->file, owner);
 }
 
 /* struct drm_file *file, int crtc, unsigned int seq */

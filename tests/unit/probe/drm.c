@@ -60,6 +60,7 @@ static void put_job(uint64_t context, uint64_t seqno)
 
 static bool set_up_as(uint8_t preemptible)
 {
+	const struct layer_run_options how = {.btf = types, .preemptible = preemptible};
 	const char *parent = getenv("TMPDIR");
 	int file;
 
@@ -67,7 +68,7 @@ static bool set_up_as(uint8_t preemptible)
 	file = mkstemp(types);
 	if (file < 0 || kernel_memory_open(&memory) ||
 	    layer_run_write_types(&gt_source_drm, types) ||
-	    layer_run_open_as(&run, &gt_source_drm, types, NULL, preemptible))
+	    layer_run_open_as(&run, &gt_source_drm, &how))
 		return false;
 	close(file);
 	put_other_fence(77, 8, 0);

@@ -41,8 +41,10 @@ static bool set_up(const struct gt_filter *filter)
 /* As where threads are preempted in programs of raw tracepoints. */
 static bool set_up_preemptible(void)
 {
-	return !kernel_memory_open(&memory) &&
-	       !layer_run_open_as(&run, &gt_source_fence, NULL, NULL, true) && make_fence(1, 1, 0);
+	const struct layer_run_options how = {.preemptible = true};
+
+	return !kernel_memory_open(&memory) && !layer_run_open_as(&run, &gt_source_fence, &how) &&
+	       make_fence(1, 1, 0);
 }
 
 static void tear_down(void)
