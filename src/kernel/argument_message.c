@@ -15,6 +15,9 @@ enum {
 	MESSAGE_CONTROL_SIZE = 40,
 	MESSAGE_FLAGS = 48,
 	MESSAGE_SIZE = 52,
+	/* In struct mmsghdr. */
+	MESSAGE_LENGTH = 56,
+	MESSAGES_SIZE = 60,
 };
 
 #define CONTROL_HEADER 16 /* bytes of struct cmsghdr */
@@ -25,6 +28,8 @@ enum {
 struct message {
 	const struct gt_argument *argument;
 	const char *header;
+	unsigned first; /* its elements follow this one */
+	__u64 received; /* bytes that are the call's; ~0: all */
 	bool at_return;
 };
 
@@ -32,7 +37,7 @@ static bool find_element(const struct message *message, unsigned element, size_t
 			 struct gt_argument_copy *ret_copy)
 {
 	return gt_argument_find(message->argument->event, message->argument->index,
-				message->at_return, element, minimum, ret_copy);
+				message->at_return, message->first + element, minimum, ret_copy);
 }
 
 static void put_message_address(const struct message *message)
@@ -49,11 +54,11 @@ static void put_message_address(const struct message *message)
 static void put_message_buffers(const struct message *message)
 {
 	const struct gt_argument *argument = message->argument;
-	__u64 rest = message->at_return ? (__u64)argument->event->result : ~0ULL;
 	struct gt_argument_copy array;
 
 	if (find_element(message, GT_SYSCALL_MESSAGE_VECTORS, 0, &array))
-		gt_put_buffers(argument, &array, message->at_return, rest);
+		gt_put_buffers(argument, &array, message->at_return, message->first,
+			       message->received);
 	else
 		gt_put_pointer_value(argument->text, gt_read_u64(message->header, MESSAGE_VECTORS));
 }
@@ -157,7 +162,7 @@ static void put_message(const struct message *message, __u32 size_before)
 
 void gt_put_message(const struct gt_argument *argument)
 {
-	struct message message = {.argument = argument};
+	struct message message = {.argument = argument, .received = ~0ULL};
 
 	if (gt_argument_bytes(argument, MESSAGE_SIZE, &message.header))
 		put_message(&message, gt_read_u32(message.header, MESSAGE_ADDRESS_SIZE));
@@ -166,7 +171,11 @@ void gt_put_message(const struct gt_argument *argument)
 /* Of a call that failed, what it was given for an address is the only value. */
 void gt_put_message_received(const struct gt_argument *argument)
 {
-	struct message message = {.argument = argument, .at_return = true};
+	struct message message = {
+		.argument = argument,
+		.at_return = true,
+		.received = (__u64)argument->event->result,
+	};
 	struct gt_argument_copy before, after;
 	__u32 size;
 
@@ -181,4 +190,91 @@ void gt_put_message_received(const struct gt_argument *argument)
 	}
 	message.header = after.bytes;
 	put_message(&message, size);
+}
+
+/* ---- arrays of messages (struct mmsghdr) -------------------------------------------------- */
+
+static bool find_header(const struct gt_argument *argument, unsigned number, bool at_return,
+			struct gt_argument_copy *ret_header)
+{
+	return number < GT_SYSCALL_MAX_MESSAGES &&
+	       gt_argument_find(argument->event, argument->index, at_return,
+				number * GT_SYSCALL_MESSAGE_ELEMENTS, MESSAGES_SIZE, ret_header);
+}
+
+static void put_message_of(const struct gt_argument *argument, const struct message *message,
+			   __u32 size_before, const struct gt_argument_copy *after)
+{
+	gt_strbuf_puts(argument->text, message->first ? ", {msg_hdr=" : "{msg_hdr=");
+	put_message(message, size_before);
+	if (after)
+		gt_strbuf_printf(argument->text, ", msg_len=%u",
+				 gt_read_u32(after->bytes, MESSAGE_LENGTH));
+	gt_strbuf_putc(argument->text, '}');
+}
+
+/* All that were to be sent, with the length of those that were. */
+void gt_put_messages(const struct gt_argument *argument)
+{
+	const __u32 count = (__u32)gt_argument_value(argument->event, argument->index + 1);
+	struct gt_argument_copy before, after;
+	unsigned i;
+
+	if (!find_header(argument, 0, false, &before)) {
+		gt_put_pointer(argument);
+		return;
+	}
+	gt_strbuf_putc(argument->text, '[');
+	for (i = 0; find_header(argument, i, false, &before); i++) {
+		const struct message message = {
+			.argument = argument,
+			.header = before.bytes,
+			.first = i * GT_SYSCALL_MESSAGE_ELEMENTS,
+			.received = ~0ULL,
+		};
+
+		put_message_of(argument, &message, gt_read_u32(before.bytes, MESSAGE_ADDRESS_SIZE),
+			       find_header(argument, i, true, &after) ? &after : NULL);
+	}
+	gt_strbuf_puts(argument->text, i < count ? ", ...]" : "]");
+}
+
+/* Those that were received. */
+void gt_put_messages_received(const struct gt_argument *argument)
+{
+	struct gt_argument_copy before, after;
+	unsigned i;
+
+	if (!find_header(argument, 0, true, &after)) {
+		gt_put_pointer(argument);
+		return;
+	}
+	gt_strbuf_putc(argument->text, '[');
+	for (i = 0; find_header(argument, i, true, &after); i++) {
+		const struct message message = {
+			.argument = argument,
+			.header = after.bytes,
+			.first = i * GT_SYSCALL_MESSAGE_ELEMENTS,
+			.received = gt_read_u32(after.bytes, MESSAGE_LENGTH),
+			.at_return = true,
+		};
+		const char *room =
+			find_header(argument, i, false, &before) ? before.bytes : after.bytes;
+
+		put_message_of(argument, &message, gt_read_u32(room, MESSAGE_ADDRESS_SIZE), &after);
+	}
+	gt_strbuf_puts(argument->text, i < (__u64)argument->event->result ? ", ...]" : "]");
+}
+
+void gt_put_messages_result(struct gt_strbuf *text, const struct gt_event_syscall *event)
+{
+	const char *name = gt_syscall_name(event->machine, event->number);
+	struct gt_argument_copy left;
+
+	if (!name || strcmp(name, "recvmmsg") != 0 ||
+	    !gt_argument_find(event, 4, true, 0, 16, &left))
+		return;
+	gt_strbuf_puts(text, " (left ");
+	gt_put_timespec_value(text, left.bytes);
+	gt_strbuf_putc(text, ')');
 }

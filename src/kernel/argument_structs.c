@@ -34,11 +34,11 @@ void gt_put_vectors(const struct gt_argument *argument)
 		gt_put_pointer(argument);
 		return;
 	}
-	gt_put_buffers(argument, &array, reads, rest);
+	gt_put_buffers(argument, &array, reads, 0, rest);
 }
 
 void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument_copy *array,
-		    bool reads, __u64 rest)
+		    bool at_return, unsigned first, __u64 rest)
 {
 	struct gt_argument_copy data;
 
@@ -49,7 +49,8 @@ void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument
 		__u64 used = size < rest ? size : rest;
 
 		gt_strbuf_puts(argument->text, i ? ", {iov_base=" : "{iov_base=");
-		if (gt_argument_find(argument->event, argument->index, reads, i + 1, 0, &data))
+		if (gt_argument_find(argument->event, argument->index, at_return, first + i + 1, 0,
+				     &data))
 			gt_put_quoted(argument->text, data.bytes,
 				      data.size < used ? data.size : used, used > data.size);
 		else
@@ -60,7 +61,7 @@ void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument
 	gt_strbuf_puts(argument->text, array->total * 16 > array->size ? ", ...]" : "]");
 }
 
-static void put_timespec(struct gt_strbuf *text, const char *bytes)
+void gt_put_timespec_value(struct gt_strbuf *text, const char *bytes)
 {
 	gt_strbuf_printf(text, "{tv_sec=%lld, tv_nsec=%llu}", (long long)gt_read_u64(bytes, 0),
 			 (unsigned long long)gt_read_u64(bytes, 8));
@@ -71,7 +72,7 @@ void gt_put_timespec(const struct gt_argument *argument)
 	const char *bytes;
 
 	if (gt_argument_bytes(argument, 16, &bytes))
-		put_timespec(argument->text, bytes);
+		gt_put_timespec_value(argument->text, bytes);
 }
 
 /* A set with most signals is printed as those that it lacks, "~[KILL STOP]". */
@@ -330,7 +331,7 @@ void gt_put_poll_result(struct gt_strbuf *text, const struct gt_event_syscall *e
 	gt_strbuf_printf(text, " (%s", gt_strbuf_string(&ready));
 	if (gt_argument_find(event, 2, true, 0, 16, &copy)) {
 		gt_strbuf_puts(text, ", left ");
-		put_timespec(text, copy.bytes);
+		gt_put_timespec_value(text, copy.bytes);
 	}
 	gt_strbuf_putc(text, ')');
 }
@@ -458,11 +459,19 @@ void gt_put_cpu_set(const struct gt_argument *argument)
 
 void gt_put_node_mask(const struct gt_argument *argument)
 {
-	const char *bytes;
+	/* The kernel takes one bit less than the next argument says (mm/mempolicy.c, get_nodes()).
+	 */
+	const __u64 bits = gt_argument_value(argument->event, argument->index + 1) - 1;
+	struct gt_argument_copy copy;
 
-	if (gt_argument_bytes(argument, 8, &bytes))
-		gt_strbuf_printf(argument->text, "[%#016llx]",
-				 (unsigned long long)gt_read_u64(bytes, 0));
+	if (!gt_argument_copy(argument, 8, &copy)) {
+		gt_put_pointer(argument);
+		return;
+	}
+	for (size_t at = 0; at + 8 <= copy.size && at * 8 < bits; at += 8)
+		gt_strbuf_printf(argument->text, "%s%#016llx", at ? ", " : "[",
+				 (unsigned long long)gt_read_u64(copy.bytes, at));
+	gt_strbuf_puts(argument->text, bits > copy.size * 8 ? ", ...]" : "]");
 }
 
 static void put_limit_value(struct gt_strbuf *text, __u64 value)

@@ -106,16 +106,20 @@ void gt_put_quoted(struct gt_strbuf *text, const char *bytes, size_t size, bool 
 void gt_put_address(struct gt_strbuf *text, const struct gt_argument_copy *copy);
 /*
  * The buffers of an array of struct iovec: elements 1 to … of the argument, copied at the return
- * (`at_return`) or the entry. Of their bytes, `rest` are the call's.
+ * (`at_return`) or the entry; of an array of messages, those after `first`. Of their bytes, `rest`
+ * are the call's.
  */
 void gt_put_buffers(const struct gt_argument *argument, const struct gt_argument_copy *array,
-		    bool at_return, __u64 rest);
+		    bool at_return, unsigned first, __u64 rest);
 void gt_put_pointer_value(struct gt_strbuf *text, __u64 value);
 /* "SIGCHLD" */
 void gt_put_signal_name(struct gt_strbuf *text, __u64 number);
 /* "CLONE_VM|SIGCHLD"; the signal is in the low byte. */
 void gt_put_clone_flags(struct gt_strbuf *text, __u64 flags, __u64 signal);
 void gt_put_poll_result(struct gt_strbuf *text, const struct gt_event_syscall *event);
+/* The rest of the time that a recvmmsg had: " (left {…})"; nothing for other calls. */
+void gt_put_messages_result(struct gt_strbuf *text, const struct gt_event_syscall *event);
+void gt_put_timespec_value(struct gt_strbuf *text, const char *bytes);
 /* What a select found: " (in [3], left {…})"; nothing for other calls. */
 void gt_put_select_result(struct gt_strbuf *text, const struct gt_event_syscall *event);
 /* "{pid=1, uid=0, gid=0}", of 12 bytes. */

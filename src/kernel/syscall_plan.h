@@ -19,14 +19,16 @@
 #define GT_SYSCALL_MAX_STRINGS 16   /* of an array of strings */
 #define GT_SYSCALL_MAX_ENTRIES 1500 /* of a directory that are counted: a buffer of 32 KiB */
 #define GT_SYSCALL_MAX_VECTORS 4    /* buffers of an array that are copied */
+#define GT_SYSCALL_MAX_MESSAGES 4   /* of an array that are copied */
 /* Elements of a message (struct msghdr), besides the first buffers. */
 #define GT_SYSCALL_MESSAGE_VECTORS 17
 #define GT_SYSCALL_MESSAGE_ADDRESS 18
 #define GT_SYSCALL_MESSAGE_CONTROL 19
-#define GT_SYSCALL_MAX_ADDRESS 112 /* bytes of a socket's address */
-#define GT_SYSCALL_MAX_CONTROL 64  /* bytes of control messages */
-#define GT_SYSCALL_NO_ARGUMENT 255 /* select, length */
-#define GT_SYSCALL_FILE 15         /* chunk.argument: the file of a descriptor */
+#define GT_SYSCALL_MESSAGE_ELEMENTS 32 /* of an array: those of message n begin at n times this */
+#define GT_SYSCALL_MAX_ADDRESS 112     /* bytes of a socket's address */
+#define GT_SYSCALL_MAX_CONTROL 64      /* bytes of control messages */
+#define GT_SYSCALL_NO_ARGUMENT 255     /* select, length */
+#define GT_SYSCALL_FILE 15             /* chunk.argument: the file of a descriptor */
 
 enum gt_syscall_copy_method {
 	GT_SYSCALL_COPY_STRING = 1, /* a string, at most `limit` bytes */
@@ -38,13 +40,17 @@ enum gt_syscall_copy_method {
 	GT_SYSCALL_COPY_ENTRIES, /* nothing but the number of struct linux_dirent64 in the result */
 	GT_SYSCALL_COPY_REFERENCE, /* {pointer, size}, and as element 1 what the pointer refers to
 				    */
-	GT_SYSCALL_COPY_VECTORS, /* an array of struct iovec, and the beginning of the first buffers
-				  */
-	GT_SYSCALL_COPY_STRINGS, /* an array of pointers to strings that ends with NULL */
-	GT_SYSCALL_COPY_COUNT,   /* nothing but the number of elements of such an array */
-	GT_SYSCALL_COPY_COMMAND, /* the argument of an ioctl, by the size in its command */
-	GT_SYSCALL_COPY_MESSAGE, /* a struct msghdr, and what it refers to; with `limit`, that at
-				    the return only */
+	GT_SYSCALL_COPY_VECTORS,   /* an array of struct iovec, and the beginning of the first
+				      buffers; with `limit`, these at the return only */
+	GT_SYSCALL_COPY_STRINGS,   /* an array of pointers to strings that ends with NULL */
+	GT_SYSCALL_COPY_COUNT,     /* nothing but the number of elements of such an array */
+	GT_SYSCALL_COPY_COMMAND,   /* the argument of an ioctl, by the size in its command */
+	GT_SYSCALL_COPY_MESSAGE,   /* a struct msghdr, and what it refers to; with `limit`, that at
+				      the return only */
+	/* An array of struct mmsghdr: at the entry by the next argument, at the return by the
+	 * result; what they refer to is copied then for which `limit` lacks a bit (1 << at_return).
+	 */
+	GT_SYSCALL_COPY_MESSAGES,
 };
 
 struct gt_syscall_copy {

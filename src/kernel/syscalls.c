@@ -404,5 +404,6 @@ void gt_syscall_put_result(struct gt_strbuf *text, const struct gt_event_syscall
 	if (!event->state && !error) {
 		gt_put_poll_result(text, event);
 		gt_put_select_result(text, event);
+		gt_put_messages_result(text, event);
 	}
 }

@@ -32,7 +32,7 @@ normalize() {
 		-e 's/(getrandom\(")[^"]*/\1/' -e 's/getppid\(\) = .*/getppid()/' -e 's/rt_sigreturn\(.*/rt_sigreturn()/' -e 's/(tgkill\(.*SIGKILL\)) = .*/\1/' \
 		-e '/^(sysinfo|getrusage|wait.*ru_|times|gettimeofday)/s/[0-9]+/N/g' -e 's/left \{[^}]*/left {/' \
 		-e 's/si_utime=[0-9]+, si_stime=[0-9]+/si_times/' -e 's/tv_sec=999, tv_nsec=[0-9]+/tv_sec=999/' \
-		-e '/futex\(.*PID/d'
+		-e 's/getcpu\(\[[0-9]+/getcpu([N/' -e 's/features=[^,]*/features/' -e '/futex\(.*PID/d'
 }
 
 # The calls from the execution of the program on.

@@ -590,6 +590,7 @@ int main(int count, char **arguments)
 	use_children();
 	use_credentials();
 	use_results();
+	use_arrays();
 	execl("missing", "missing", NULL);
 	syscall(SYS_execveat, AT_FDCWD, "missing", arguments, (char *[]){(char *)"A=1", NULL},
 		AT_SYMLINK_NOFOLLOW);

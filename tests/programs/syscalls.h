@@ -4,3 +4,5 @@
 
 /* Calls whose results are structures: addresses, options, sets, times. */
 void use_results(void);
+/* Calls with arrays of structures, or with memory of other processes and of nodes. */
+void use_arrays(void);

@@ -176,10 +176,11 @@ struct user_vector {
 	__u64 size;
 };
 
-/* The array is the element that `piece` has. */
+/* The array is the element that `piece` has; with the beginning of the first `buffers` buffers. */
 static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_piece *piece,
-				    __u64 count)
+				    __u64 count, __u32 buffers)
 {
+	const __u8 first = piece->element & ~(GT_SYSCALL_MESSAGE_ELEMENTS - 1);
 	__u64 array = piece->address;
 
 	piece->total = count;
@@ -187,7 +188,7 @@ static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_p
 		(count > MAX_VECTOR_ARRAY ? MAX_VECTOR_ARRAY : count) * sizeof(struct user_vector);
 	if (copy_piece(call, piece))
 		return -1;
-	for (__u32 i = 0; i < GT_SYSCALL_MAX_VECTORS && i < count; i++) {
+	for (__u32 i = 0; i < GT_SYSCALL_MAX_VECTORS && i < count && i < buffers; i++) {
 		struct user_vector vector;
 
 		if (bpf_probe_read_user(&vector, sizeof(vector),
@@ -196,7 +197,7 @@ static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_p
 		piece->address = vector.address;
 		piece->size =
 			vector.size > GT_SYSCALL_SHOWN_BYTES ? GT_SYSCALL_SHOWN_BYTES : vector.size;
-		piece->element = i + 1;
+		piece->element = first + i + 1;
 		copy_piece(call, piece);
 	}
 	return 0;
@@ -214,6 +215,12 @@ struct user_message {
 	__u32 flags;
 };
 
+/* struct mmsghdr */
+struct user_messages {
+	struct user_message message;
+	__u32 length;
+};
+
 static __always_inline void copy_element(struct begun_syscall *call, struct syscall_piece *piece,
 					 __u8 element, __u64 address, __u32 size)
 {
@@ -224,26 +231,43 @@ static __always_inline void copy_element(struct begun_syscall *call, struct sysc
 		copy_piece(call, piece);
 }
 
+/* The header has the size and the element that `piece` has. */
 static __noinline long copy_message(struct begun_syscall *call, struct syscall_piece *piece,
 				    __u32 header_only)
 {
+	const __u8 first = piece->element;
 	struct user_message message;
 
 	if (bpf_probe_read_user(&message, sizeof(message), (void *)piece->address))
 		return -1;
-	piece->size = sizeof(message);
 	if (copy_piece(call, piece) || header_only)
 		return 0;
-	copy_element(call, piece, GT_SYSCALL_MESSAGE_ADDRESS, message.address,
+	copy_element(call, piece, first + GT_SYSCALL_MESSAGE_ADDRESS, message.address,
 		     message.address_size > GT_SYSCALL_MAX_ADDRESS ? GT_SYSCALL_MAX_ADDRESS
 								   : message.address_size);
-	copy_element(call, piece, GT_SYSCALL_MESSAGE_CONTROL, message.control,
+	copy_element(call, piece, first + GT_SYSCALL_MESSAGE_CONTROL, message.control,
 		     message.control_size > GT_SYSCALL_MAX_CONTROL ? GT_SYSCALL_MAX_CONTROL
 								   : message.control_size);
-	piece->element = GT_SYSCALL_MESSAGE_VECTORS;
+	piece->element = first + GT_SYSCALL_MESSAGE_VECTORS;
 	piece->address = message.vectors;
 	if (message.vectors)
-		copy_vectors(call, piece, message.vector_count & 0x7ff);
+		copy_vectors(call, piece, message.vector_count & 0x7ff, GT_SYSCALL_MAX_VECTORS);
+	return 0;
+}
+
+static __noinline long copy_messages(struct begun_syscall *call, struct syscall_piece *piece,
+				     __u64 count, __u32 header_only)
+{
+	__u64 array = piece->address;
+
+	piece->total = count > 0xffff ? 0xffff : count;
+	for (__u32 i = 0; i < GT_SYSCALL_MAX_MESSAGES && i < count; i++) {
+		piece->address = array + i * sizeof(struct user_messages);
+		piece->element = i * GT_SYSCALL_MESSAGE_ELEMENTS;
+		piece->size = sizeof(struct user_messages);
+		if (copy_message(call, piece, header_only))
+			return -1;
+	}
 	return 0;
 }
 
@@ -367,8 +391,15 @@ __noinline long copy_argument(struct begun_syscall *call, const struct gt_syscal
 	case GT_SYSCALL_COPY_COMMAND:
 		return copy_command(call, &piece);
 	case GT_SYSCALL_COPY_VECTORS:
-		return copy_vectors(call, &piece, argument_of(call, copy->length) & 0x7ff);
+		return copy_vectors(call, &piece, argument_of(call, copy->length) & 0x7ff,
+				    copy->limit && !copy->at_return ? 0 : GT_SYSCALL_MAX_VECTORS);
+	case GT_SYSCALL_COPY_MESSAGES:
+		return copy_messages(call, &piece,
+				     copy->at_return ? call->event.result
+						     : argument_of(call, copy->length),
+				     copy->limit >> copy->at_return & 1);
 	case GT_SYSCALL_COPY_MESSAGE:
+		piece.size = sizeof(struct user_message);
 		return copy_message(call, &piece, copy->limit && !copy->at_return);
 	case GT_SYSCALL_COPY_ELEMENTS:
 		count = argument_of(call, copy->length);
