@@ -328,6 +328,7 @@ static void attach_hook(struct gt_layer_state *state, size_t index)
 		at->link = bpf_program__attach_trace(program);
 	if (!at->link && !at->error)
 		at->error = -errno;
+	at->was_attached = at->link;
 }
 
 /* In the order of the table: a fallback follows the hook that it may replace. */
@@ -361,7 +362,7 @@ static struct gt_layer_counts sum_counts(const struct gt_layer_state *state)
 {
 	struct gt_layer_counts sums = state->before;
 
-	gt_layer_add_counts(state->layer, state->object, &sums);
+	gt_layer_add_counts(state->layer, state->hooks, state->object, &sums);
 	return sums;
 }
 

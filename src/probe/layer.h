@@ -49,8 +49,9 @@ struct gt_hook {
 	bool (*can_load)(struct gt_kernel_types *types);
 	enum gt_hook_preemption preemption;
 	/*
-	 * The program in whose place this one is attached, where that cannot be; NULL: none. In
-	 * place of a trampoline's it is loaded only then.
+	 * The program in whose place this one is attached, where that cannot be; NULL: none. That
+	 * one may itself be in the place of another. In place of a trampoline's it is loaded only
+	 * then.
 	 */
 	const char *fallback_of;
 	/*
@@ -59,6 +60,12 @@ struct gt_hook {
 	 * one in the table. What the kernel omits of its own calls is no loss.
 	 */
 	const char *recovers;
+	/*
+	 * The program that sees the same as this one by other means, where threads are preempted
+	 * in the kernel; NULL: none. The kernel omits each for reasons of its own: a hit is lost
+	 * only if it omits both.
+	 */
+	const char *second_of;
 	/* What is not shown without it, "the ends of waits"; NULL: nothing, it is optional. */
 	const char *lacks;
 };
@@ -102,10 +109,14 @@ struct gt_layer {
 };
 
 struct gt_layer_counts;
+struct gt_hook_state;
 
-/* Add the counts of an object's BPF programs; evictions of LRU maps are in `evicted`. */
-void gt_layer_add_counts(const struct gt_layer *layer, struct bpf_object *object,
-			 struct gt_layer_counts *counts);
+/*
+ * Add the counts of an object's BPF programs; evictions of LRU maps are in `evicted`. `states`, of
+ * all hooks; NULL: none was attached.
+ */
+void gt_layer_add_counts(const struct gt_layer *layer, const struct gt_hook_state *states,
+			 struct bpf_object *object, struct gt_layer_counts *counts);
 
 /* The functions of a struct gt_source; `state` is a struct gt_layer_state. */
 int gt_layer_check(const struct gt_layer *layer, struct gt_kernel_types *types,

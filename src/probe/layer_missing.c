@@ -14,7 +14,7 @@ bool gt_hook_waits_for_module(const struct gt_hook *hook)
 
 bool gt_hook_depends_on_preemption(const struct gt_hook *hook)
 {
-	return hook->preemption != GT_HOOK_ANY_PREEMPTION || hook->recovers;
+	return hook->preemption != GT_HOOK_ANY_PREEMPTION || hook->recovers || hook->second_of;
 }
 
 const struct gt_hook_state *gt_hook_state_of(const struct gt_layer *layer,
@@ -27,13 +27,32 @@ const struct gt_hook_state *gt_hook_state_of(const struct gt_layer *layer,
 	return NULL;
 }
 
+/* The hook in whose place one is; NULL: none. */
+static const struct gt_hook *preferred_hook(const struct gt_layer *layer,
+					    const struct gt_hook *hook)
+{
+	for (size_t i = 0; i < layer->hook_count && hook->fallback_of; i++)
+		if (!strcmp(layer->hooks[i].program, hook->fallback_of))
+			return &layer->hooks[i];
+	return NULL;
+}
+
 bool gt_hook_is_superseded(const struct gt_layer *layer, const struct gt_hook_state *states,
 			   const struct gt_hook *hook)
 {
-	const struct gt_hook_state *first =
-		hook->fallback_of ? gt_hook_state_of(layer, states, hook->fallback_of) : NULL;
+	for (hook = preferred_hook(layer, hook); hook; hook = preferred_hook(layer, hook))
+		if (states[hook - layer->hooks].link)
+			return true;
+	return false;
+}
 
-	return first && first->link;
+/* Whether a hook is in the place of `first`, or of one that is. */
+static bool replaces_hook(const struct gt_layer *layer, const struct gt_hook *hook,
+			  const struct gt_hook *first)
+{
+	while (hook && hook != first)
+		hook = preferred_hook(layer, hook);
+	return hook;
 }
 
 /* Whether what a hook shows is missing: neither it nor a fallback is attached. */
@@ -45,8 +64,7 @@ static bool is_missing(const struct gt_layer *layer, const struct gt_hook_state 
 	if (states[index].link || gt_hook_is_superseded(layer, states, hook))
 		return false;
 	for (size_t i = 0; i < layer->hook_count; i++)
-		if (layer->hooks[i].fallback_of && states[i].link &&
-		    !strcmp(layer->hooks[i].fallback_of, hook->program))
+		if (states[i].link && replaces_hook(layer, &layer->hooks[i], hook))
 			return false;
 	return true;
 }

@@ -13,6 +13,7 @@ struct bpf_link;
 /* Of each hook of the layer. */
 struct gt_hook_state {
 	struct bpf_link *link; /* NULL: it is not attached */
+	bool was_attached;     /* it has been, with the present object */
 	int error;             /* why there is no link */
 	char *symbol;          /* while hooks are attached: the function's name in the kernel */
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Sources of the kernel's own events that the machine of the tests cannot fire: page faults with
-# their times, which need kprobes, and the suspend of the system.
+# their times, which need fexit or kprobes, and the suspend of the system.
 
 load ../cli/helper
 
@@ -16,6 +16,24 @@ setup() {
 		(map(.minor + .major + .uvm) | add) == $recorded and
 		any(.process == "dd" and .writes >= 100) and
 		all(.minor_duration.count == .minor and .major_duration.count == .major)' stat.json
+}
+
+@test "as many page faults of a process are shown as the kernel counts" {
+	cat >count.py <<-END
+		import resource, subprocess
+		child = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=4M", "count=4"], stderr=subprocess.DEVNULL)
+		child.wait()
+		usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+		print(child.pid, usage.ru_minflt + usage.ru_majflt)
+	END
+	gputap trace -e fault --json -o out.json -- sh -c 'python3 count.py >counted'
+	read -r process counted <counted
+	[ "$counted" -gt 100 ] || fail "counted: $counted"
+	run -0 jq -s "map(select(.name == \"page_fault\" and .pid == $process and .error == null)) |
+		length, all(.duration > 0), all(.address != null)" out.json
+	[ "$output" = "$(printf '%s\n' "$counted" true true)" ] || fail "counted: $counted; $(tail -n 3 out.json)"
+	run -0 jq -s 'map(select(.schema == "gputap.totals.1"))[-1].lost' out.json
+	[ "$output" = 0 ]
 }
 
 # The command is the only one that the kernel may kill; gputap is in the group, so that it reads the

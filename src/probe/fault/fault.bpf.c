@@ -37,7 +37,10 @@ struct fault_state {
 	__u64 address;
 	__u64 instruction;
 	__u32 flags;
-	__u32 retried; /* the kernel released its locks to wait, and handles it once more */
+	__u8 retried; /* the kernel released its locks to wait, and handles it once more */
+	/* Bits of enum fault_observer: who saw the latest beginning, and the end after it. */
+	__u8 seen_begin, seen_end;
+	__u8 reserved;
 };
 
 struct {
@@ -68,36 +71,70 @@ static __always_inline void put_fault(const struct layer_thread *thread,
 	put_event(&event, sizeof(event));
 }
 
-/* struct vm_area_struct *vma, unsigned long address, unsigned int flags, struct pt_regs *regs */
-SEC("kprobe/handle_mm_fault")
-int fault_begin(struct pt_regs *ctx)
-{
-	__u64 arguments[ARGUMENT_REGISTERS];
-	struct fault_state *fault;
-	struct pt_regs *regs;
-	__u32 flags;
+/* ---- handle_mm_fault ---------------------------------------------------------------------- */
 
-	if (!traced_thread())
-		return 0;
-	fault = create_own_storage(&faults);
-	if (!fault)
-		return 0;
-	copy_registers(arguments, ctx);
-	flags = arguments[2];
-	if (fault->retried && fault->address == arguments[1])
-		return 0;
-	fault->begun = bpf_ktime_get_ns();
-	fault->address = arguments[1];
+/*
+ * struct vm_area_struct *vma, unsigned long address, unsigned int flags, struct pt_regs *regs.
+ *
+ * The kernel omits the program of a trampoline for a thread that preempted another one in it, and
+ * that of a kprobe on a CPU while a thread there is in bpf(2), which can be preempted, too. Where
+ * threads are preempted in the kernel, both see each fault: the first of two beginnings, and of two
+ * ends, counts.
+ */
+enum { FAULT_ADDRESS = 1, FAULT_FLAGS, FAULT_REGS, FAULT_ARGUMENTS };
+
+enum fault_observer {
+	FAULT_FIRST = 1,  /* the trampolines, or kprobes in their place */
+	FAULT_SECOND = 2, /* kprobes beside the trampolines */
+};
+
+/* Whether the other observer has seen this beginning of a fault. */
+static __always_inline bool has_begun(struct fault_state *fault, __u8 observer)
+{
+	bool seen = fault->seen_begin && !(fault->seen_begin & observer) && !fault->seen_end;
+
+	fault->seen_begin = seen ? fault->seen_begin | observer : observer;
+	fault->seen_end = 0;
+	return seen;
+}
+
+/* Whether the other observer has seen this end of a fault. */
+static __always_inline bool has_ended(struct fault_state *fault, __u8 observer)
+{
+	bool seen = fault->seen_end && !(fault->seen_end & observer);
+
+	fault->seen_end = seen ? fault->seen_end | observer : observer;
+	return seen;
+}
+
+static __always_inline void describe_fault(struct fault_state *fault, const __u64 *arguments)
+{
+	struct pt_regs *regs = (void *)arguments[FAULT_REGS];
+	__u32 flags = arguments[FAULT_FLAGS];
+
+	fault->address = arguments[FAULT_ADDRESS];
 	fault->retried = 0;
 	fault->instruction = 0;
 	fault->flags = (flags & FAULT_FLAG_WRITE ? GT_FAULT_WRITE : 0) |
 		       (flags & FAULT_FLAG_USER ? GT_FAULT_USER : 0) |
 		       (flags & FAULT_FLAG_INSTRUCTION ? GT_FAULT_FETCH : 0);
-	regs = (void *)arguments[3];
 	if (regs && flags & FAULT_FLAG_USER)
 		bpf_probe_read_kernel(&fault->instruction, sizeof(fault->instruction),
 				      (void *)&PROGRAM_COUNTER(regs));
-	return 0;
+}
+
+static __always_inline void begin_fault(const __u64 *arguments, __u8 observer)
+{
+	struct fault_state *fault;
+
+	if (!traced_thread())
+		return;
+	fault = create_own_storage(&faults);
+	if (!fault || has_begun(fault, observer) ||
+	    (fault->retried && fault->address == arguments[FAULT_ADDRESS]))
+		return;
+	describe_fault(fault, arguments);
+	fault->begun = bpf_ktime_get_ns();
 }
 
 static __always_inline __u32 error_of_result(__u32 result)
@@ -111,29 +148,68 @@ static __always_inline __u32 error_of_result(__u32 result)
 	return result & VM_FAULT_SIGSEGV ? EFAULT_NUMBER : 0;
 }
 
-SEC("kretprobe/handle_mm_fault")
-int fault_end(struct pt_regs *ctx)
+static __always_inline void end_fault(const struct layer_thread *thread, struct fault_state *fault,
+				      __u32 result)
 {
-	struct layer_thread *thread = traced_thread();
-	struct fault_state *fault =
-		bpf_task_storage_get(&faults, bpf_get_current_task_btf(), NULL, 0);
-	__u32 result = RESULT(ctx);
-
-	if (!thread || !fault || !fault->begun)
-		return 0;
 	if (result & VM_FAULT_MAJOR)
 		fault->flags |= GT_FAULT_MAJOR;
 	/* Without the locks it waited for I/O, as a rule; that is what the kernel counts, too. */
 	if (result & VM_FAULT_RETRY) {
 		fault->flags |= GT_FAULT_MAJOR;
 		fault->retried = 1;
-		return 0;
+		return;
 	}
 	put_fault(thread, fault, error_of_result(result));
 	fault->begun = 0;
 	fault->retried = 0;
+}
+
+static __always_inline void end_seen_fault(__u32 result, __u8 observer)
+{
+	struct layer_thread *thread = traced_thread();
+	struct fault_state *fault =
+		bpf_task_storage_get(&faults, bpf_get_current_task_btf(), NULL, 0);
+
+	if (thread && fault && !has_ended(fault, observer) && fault->begun)
+		end_fault(thread, fault, result);
+}
+
+SEC("fentry/handle_mm_fault")
+int fault_begin(__u64 *arguments)
+{
+	begin_fault(arguments, FAULT_FIRST);
 	return 0;
 }
+
+SEC("fexit/handle_mm_fault")
+int fault_end(__u64 *arguments)
+{
+	end_seen_fault(arguments[FAULT_ARGUMENTS], FAULT_FIRST);
+	return 0;
+}
+
+/* The programs of kprobes: their names begin with `name`. */
+#define FAULT_KPROBES(name, observer)                                                              \
+	SEC("kprobe/handle_mm_fault")                                                              \
+	int name##_begin(struct pt_regs *ctx)                                                      \
+	{                                                                                          \
+		__u64 arguments[ARGUMENT_REGISTERS];                                               \
+                                                                                                   \
+		copy_registers(arguments, ctx);                                                    \
+		begin_fault(arguments, observer);                                                  \
+		return 0;                                                                          \
+	}                                                                                          \
+	SEC("kretprobe/handle_mm_fault")                                                           \
+	int name##_end(struct pt_regs *ctx)                                                        \
+	{                                                                                          \
+		end_seen_fault(RESULT(ctx), observer);                                             \
+		return 0;                                                                          \
+	}
+
+FAULT_KPROBES(only, FAULT_FIRST)
+FAULT_KPROBES(second, FAULT_SECOND)
+
+/* ---- the tracepoint ----------------------------------------------------------------------- */
 
 /* unsigned long address, struct pt_regs *regs, unsigned long error_code; on x86 only */
 SEC("raw_tp/page_fault_user")
@@ -154,6 +230,8 @@ int fault_user(struct bpf_raw_tracepoint_args *ctx)
 	put_fault(thread, &fault, 0);
 	return 0;
 }
+
+/* ---- UVM ---------------------------------------------------------------------------------- */
 
 /* struct vm_fault *vmf, and the same in what the entry wrapper calls */
 SEC("kprobe/uvm_vm_fault_wrapper_entry")

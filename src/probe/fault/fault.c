@@ -10,15 +10,31 @@
 
 /* The tracepoint has no end, so no duration: it is used where functions cannot be probed. */
 static const struct gt_hook hooks[] = {
+	{.program = "fault_begin", .kind = GT_HOOK_TYPED_ENTRY, .point = "handle_mm_fault"},
 	{.program = "fault_end",
-	 .kind = GT_HOOK_RETURN,
+	 .kind = GT_HOOK_EXIT,
 	 .point = "handle_mm_fault",
 	 .lacks = "page faults"},
-	{.program = "fault_begin", .kind = GT_HOOK_ENTRY, .point = "handle_mm_fault"},
+	{.program = "second_end",
+	 .kind = GT_HOOK_RETURN,
+	 .point = "handle_mm_fault",
+	 .second_of = "fault_end"},
+	{.program = "second_begin",
+	 .kind = GT_HOOK_ENTRY,
+	 .point = "handle_mm_fault",
+	 .second_of = "fault_begin"},
+	{.program = "only_begin",
+	 .kind = GT_HOOK_ENTRY,
+	 .point = "handle_mm_fault",
+	 .fallback_of = "fault_begin"},
+	{.program = "only_end",
+	 .kind = GT_HOOK_RETURN,
+	 .point = "handle_mm_fault",
+	 .fallback_of = "fault_end"},
 	{.program = "fault_user",
 	 .kind = GT_HOOK_TRACEPOINT,
 	 .point = "page_fault_user",
-	 .fallback_of = "fault_end"},
+	 .fallback_of = "only_end"},
 	{.program = "uvm_end",
 	 .kind = GT_HOOK_RETURN,
 	 .point = "uvm_vm_fault_wrapper_entry",
@@ -57,4 +73,4 @@ static const struct gt_layer fault_layer = {
 };
 
 GT_DEFINE_LAYER_SOURCE(fault, "page faults, and those that wait for I/O",
-		       "kprobes; without them, on x86, there are no durations");
+		       "fexit or kprobes; without them, on x86, there are no durations");

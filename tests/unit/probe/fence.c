@@ -200,7 +200,7 @@ TEST("timelines that there is no room for evict the names of others, and each ev
 	name_timelines(1, more);
 	name_timelines(more, more); /* known: not added again */
 	known = gt_load_count_entries(bpf_object__find_map_by_name(run.object, "timelines"));
-	gt_layer_add_counts(gt_source_fence.layer, run.object, &counts);
+	gt_layer_add_counts(gt_source_fence.layer, NULL, run.object, &counts);
 	CHECK(counts.evicted >= 300);
 	CHECK_INT(counts.evicted + known, more);
 	make_fence(more, 1, 0);
@@ -280,7 +280,7 @@ TEST("a hit that a raw tracepoint left to a record that is omitted is counted as
 	if (!set_up_preemptible())
 		SKIP("this kernel loads no programs for us, or has no fences");
 	FIRE("init");
-	gt_layer_add_counts(gt_source_fence.layer, run.object, &counts);
+	gt_layer_add_counts(gt_source_fence.layer, NULL, run.object, &counts);
 	CHECK_INT(run.count, 0);
 	CHECK_INT(counts.lost, 1);
 	tear_down();

@@ -13,7 +13,7 @@ static struct gt_layer_counts counts_of(const struct gt_source *source)
 {
 	struct gt_layer_counts counts = {0};
 
-	gt_layer_add_counts(source->layer, run.object, &counts);
+	gt_layer_add_counts(source->layer, NULL, run.object, &counts);
 	return counts;
 }
 

@@ -38,7 +38,7 @@ static struct gt_layer_counts counts(void)
 {
 	struct gt_layer_counts sums = {0};
 
-	gt_layer_add_counts(gt_source_vblank.layer, run.object, &sums);
+	gt_layer_add_counts(gt_source_vblank.layer, NULL, run.object, &sums);
 	return sums;
 }
 
