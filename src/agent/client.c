@@ -30,6 +30,7 @@ enum {
 	DEADLINE_MS = 30000, /* A module of 100,000 lines takes less than a second. */
 	MAX_DEADLINE_MS = 3600 * 1000,
 	LATE_DEADLINE_MS = 500,
+	MIN_LATE_DEADLINE_MS = 50,
 	/* Programs close descriptors that they know, up to a few hundred. */
 	FIRST_DESCRIPTOR = 512,
 	STANDARD_DESCRIPTORS = 3,
@@ -40,14 +41,22 @@ enum {
 /* ---- deadlines ------------------------------------------------------------------------- */
 
 /*
- * The collector has missed a deadline, and not met one since: a program that loads a thousand
- * modules does not wait for each.
+ * Deadlines that the collector has missed since it met one. A program that loads a thousand modules
+ * does not wait long for each.
  */
-static atomic_bool collector_is_late;
+static atomic_uint missed_deadlines;
 
 static int64_t now_ms(void)
 {
 	return (int64_t)(gt_clock_monotonic() / 1000000);
+}
+
+/* After a missed deadline the wait is short, and half of it after each further one. */
+static int64_t limit_of_late_collector(unsigned missed)
+{
+	int64_t limit = missed < 16 ? LATE_DEADLINE_MS >> (missed - 1) : 0;
+
+	return limit > MIN_LATE_DEADLINE_MS ? limit : MIN_LATE_DEADLINE_MS;
 }
 
 /* When the agent stops waiting for an answer to a request of now. */
@@ -55,11 +64,12 @@ static int64_t deadline_of_request(void)
 {
 	const char *given = secure_getenv(GT_AGENT_DEADLINE);
 	int64_t wait = given ? strtol(given, NULL, 10) : DEADLINE_MS;
+	unsigned missed = atomic_load(&missed_deadlines);
 
 	if (wait <= 0 || wait > MAX_DEADLINE_MS)
 		wait = DEADLINE_MS;
-	if (wait > LATE_DEADLINE_MS && atomic_load(&collector_is_late))
-		wait = LATE_DEADLINE_MS;
+	if (missed && wait > limit_of_late_collector(missed))
+		wait = limit_of_late_collector(missed);
 	return now_ms() + wait;
 }
 
@@ -213,7 +223,10 @@ static bool exchange_messages(int socket, struct gt_agent_request *request, int 
 	copy_token(request->token);
 	is_answered = gt_agent_send(socket, request, sizeof(*request), file, 0) &&
 		      wait_for_reply(socket, end);
-	atomic_store(&collector_is_late, now_ms() >= end);
+	if (now_ms() >= end)
+		atomic_fetch_add(&missed_deadlines, 1);
+	else
+		atomic_store(&missed_deadlines, 0);
 	if (is_answered && receive_reply(socket, reply, ret_fd))
 		return true;
 	if (*ret_fd >= 0)

@@ -311,6 +311,26 @@ TEST("a collector that does not answer is waited for until the deadline, then le
 	CHECK(!asks_in_vain());
 }
 
+TEST("the longer a collector does not answer, the shorter is the wait for it")
+{
+	const struct scripted_reply silent = {.is_silent = true};
+	auto_collector collector = {0};
+	uint64_t start;
+
+	collector_start(&collector, &silent, NULL);
+	setenv(GT_AGENT_DEADLINE, "50", 1);
+	CHECK(asks_in_vain());
+	setenv(GT_AGENT_DEADLINE, "600000", 1);
+	start = gt_clock_monotonic();
+	/* 0.5 s, then less: without that, 15 s. */
+	for (int i = 0; i < 30; i++)
+		CHECK(asks_in_vain());
+	CHECK(gt_clock_monotonic() - start < 12 * GT_SECOND_NS);
+	collector.image = &good_image;
+	while (asks_in_vain())
+		;
+}
+
 TEST("without a collector, or after its end, nothing is patched")
 {
 	struct scripted_collector collector = {0};
