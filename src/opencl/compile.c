@@ -44,7 +44,7 @@ static const struct {
 
 struct options {
 	char *text; /* the words, each with a NUL */
-	const char *words[MAX_WORDS];
+	char *words[MAX_WORDS];
 	size_t count;
 	bool has_version; /* -cl-std */
 };
@@ -60,24 +60,33 @@ static size_t find_option(const char *word)
 	return 0;
 }
 
+/*
+ * Append the word after an option, which begins after its NUL, to it: alone, clang
+ * would take "@file" for options in a file.
+ */
+static void join_words(char *option, const char *next)
+{
+	memmove(option + strlen(option), next, strlen(next) + 1);
+}
+
 /* Check them, and remove those that are ignored. */
 static int check_options(struct options *options, struct gt_diag *diag)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < options->count; i++) {
-		const char *word = options->words[i];
+		char *word = options->words[i];
 		size_t known = find_option(word);
 
 		if (!known)
 			return gt_diag(diag, -EINVAL, "device", NULL,
 				       "the build option %s is not known", word);
 		options->has_version |= !strncmp(word, "-cl-std=", strlen("-cl-std="));
-		if (!known_options[known - 1].is_ignored)
-			options->words[kept++] = word;
 		if (known_options[known - 1].has_word && !word[strlen("-D")] &&
 		    i + 1 < options->count)
-			options->words[kept++] = options->words[++i];
+			join_words(word, options->words[++i]);
+		if (!known_options[known - 1].is_ignored)
+			options->words[kept++] = word;
 	}
 	options->count = kept;
 	return 0;
@@ -116,6 +125,13 @@ static int read_options(const char *text, struct options *options, struct gt_dia
 }
 
 /* ---- the tools ---- */
+
+struct compiler {
+	const struct gt_cl_compilation *compilation;
+	size_t tool; /* in the table */
+	struct gt_strbuf *log;
+	struct gt_diag *diag;
+};
 
 /* One step: what is read, and what is written. */
 struct step {
@@ -251,15 +267,20 @@ static int run_tool(const struct step *step, const struct gt_cl_files *files)
  * Run a tool on files whose input is there; its output is added. 0; -ENOENT without a diag: it is
  * not installed; -Exxx.
  */
-static int run_on_files(const struct step *step, const struct gt_cl_files *files,
-			struct gt_strbuf *ret_output, struct gt_strbuf *ret_log,
-			struct gt_diag *diag)
+static int run_on_files(const struct compiler *compiler, const struct step *step,
+			struct gt_cl_files *files, struct gt_strbuf *ret_output)
 {
-	int status = run_tool(step, files);
+	struct gt_diag *diag = compiler->diag;
+	int status;
 
+	files->limit = compiler->compilation->limit;
+	status = run_tool(step, files);
 	if (status == -ENOENT)
 		return status;
-	gt_cl_files_append(files->messages, ret_log);
+	gt_cl_files_append(files->messages, compiler->log);
+	if (status == -ETIME)
+		return gt_diag(diag, -EINVAL, "device", step->tool,
+			       "%s was ended: it took too long", step->tool);
 	if (status)
 		return gt_diag(diag, -EINVAL, "device", step->tool, "%s failed (status %d)",
 			       step->tool, status);
@@ -270,14 +291,15 @@ static int run_on_files(const struct step *step, const struct gt_cl_files *files
 }
 
 /* The same with an input alone. */
-static int run_step(const struct step *step, const struct gt_strbuf *input,
-		    struct gt_strbuf *ret_output, struct gt_strbuf *ret_log, struct gt_diag *diag)
+static int run_step(const struct compiler *compiler, const struct step *step,
+		    const struct gt_strbuf *input, struct gt_strbuf *ret_output)
 {
 	gt_auto_cl_files files = GT_CL_FILES_NONE;
-	int error = input->failed ? gt_diag(diag, -ENOMEM, "device", NULL, "out of memory")
-				  : gt_cl_files_open(&files, input->data, input->length, diag);
+	int error = input->failed
+			    ? gt_diag(compiler->diag, -ENOMEM, "device", NULL, "out of memory")
+			    : gt_cl_files_open(&files, input->data, input->length, compiler->diag);
 
-	return error ? error : run_on_files(step, &files, ret_output, ret_log, diag);
+	return error ? error : run_on_files(compiler, step, &files, ret_output);
 }
 
 /*
@@ -299,13 +321,6 @@ static void fuse_products(const struct gt_strbuf *text, struct gt_strbuf *fused)
 
 /* ---- programs ---- */
 
-struct compiler {
-	const struct gt_cl_compilation *compilation;
-	size_t tool; /* in the table */
-	struct gt_strbuf *log;
-	struct gt_diag *diag;
-};
-
 static int compile_source(const struct compiler *compiler, const struct gt_cl_source *source,
 			  const struct options *options, const struct options *device_options,
 			  struct gt_strbuf *ret_text)
@@ -325,7 +340,7 @@ static int compile_source(const struct compiler *compiler, const struct gt_cl_so
 		error = gt_cl_headers_add(source, &files, overlay, compiler->diag);
 		step.overlay = overlay;
 	}
-	return error ? error : run_on_files(&step, &files, ret_text, compiler->log, compiler->diag);
+	return error ? error : run_on_files(compiler, &step, &files, ret_text);
 }
 
 /* OpenCL C to bitcode. */
@@ -349,8 +364,7 @@ static int compile_text(const struct compiler *compiler, const struct gt_cl_sour
 		return error;
 	if (fuses)
 		fuse_products(&text, &fused);
-	return run_step(&assemble, fuses ? &fused : &text, ret_bitcode, compiler->log,
-			compiler->diag);
+	return run_step(compiler, &assemble, fuses ? &fused : &text, ret_bitcode);
 }
 
 static int make_bitcode(const struct compiler *compiler, const struct gt_cl_source *source,
@@ -391,8 +405,7 @@ static int link_sources(const struct compiler *compiler, struct gt_strbuf *ret_b
 
 	for (size_t i = 0; i < compilation->count && !error; i++)
 		error = add_bitcode(compiler, &compilation->sources[i], &files);
-	return error ? error
-		     : run_on_files(&link, &files, ret_bitcode, compiler->log, compiler->diag);
+	return error ? error : run_on_files(compiler, &link, &files, ret_bitcode);
 }
 
 static int compile_with(const struct compiler *compiler, struct gt_strbuf *ret_module)
@@ -404,8 +417,7 @@ static int compile_with(const struct compiler *compiler, struct gt_strbuf *ret_m
 			    ? make_bitcode(compiler, &compilation->sources[0], &bitcode)
 			    : link_sources(compiler, &bitcode);
 
-	return error ? error
-		     : run_step(&convert, &bitcode, ret_module, compiler->log, compiler->diag);
+	return error ? error : run_step(compiler, &convert, &bitcode, ret_module);
 }
 
 int gt_cl_compile(const struct gt_cl_compilation *compilation, struct gt_strbuf *ret_module,

@@ -140,7 +140,8 @@ struct gt_cl_compilation {
 	const char *device_options; /* for all sources, before their own; NULL: none */
 	/* The device's compiler fuses products with sums where the language allows it. */
 	bool fuses;
-	int directory; /* that relative names of included files are in; -1: this process's */
+	int directory;  /* that relative names of included files are in; -1: this process's */
+	uint64_t limit; /* ns that each tool may take; 0: a minute */
 };
 
 enum {

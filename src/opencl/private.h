@@ -58,6 +58,7 @@ int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag);
 struct gt_cl_files {
 	int input, output, messages;
 	GT_VEC(int) others;
+	uint64_t limit; /* ns that the tool may take; 0: a minute */
 };
 #define GT_CL_FILES_NONE                                                                           \
 	{                                                                                          \
@@ -75,7 +76,7 @@ int gt_cl_files_add(struct gt_cl_files *files, const void *bytes, size_t size);
 int gt_cl_files_append(int file, struct gt_strbuf *text);
 /*
  * Run a tool in a directory (-1: this process's). Its exit status; -ENOENT: it is not installed;
- * -EINVAL: it was ended by a signal, or by its limit of time.
+ * -EINVAL: it was ended by a signal; -ETIME: by its limit.
  */
 int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, int directory);
 

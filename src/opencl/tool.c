@@ -18,7 +18,7 @@ extern char **environ;
 
 enum {
 	MAX_OUTPUT = 256 << 20, /* bytes */
-	LIMIT_MS = 60000,
+	LIMIT_MS = 60000,       /* by default */
 };
 
 /* A file in memory with `size` bytes, read from its start. -1: none. */
@@ -78,18 +78,22 @@ int gt_cl_files_append(int file, struct gt_strbuf *text)
 	return count < 0 ? -errno : text->failed ? -ENOMEM : 0;
 }
 
-/* Its exit status, or -EINVAL. A tool that does not end is killed. */
-static int wait_for(pid_t child)
+/* Its exit status, -EINVAL, or -ETIME: it has not ended, and is killed. */
+static int wait_for(pid_t child, uint64_t limit)
 {
+	const int limit_ms = limit ? (int)(limit / 1000000) : LIMIT_MS;
 	gt_autoclose int file = (int)syscall(SYS_pidfd_open, child, 0);
 	struct pollfd ended = {.fd = file, .events = POLLIN};
+	bool expired = file >= 0 && poll(&ended, 1, limit_ms) == 0;
 	int status;
 
-	if (file >= 0 && poll(&ended, 1, LIMIT_MS) == 0)
+	if (expired)
 		kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
+	if (expired)
+		return -ETIME;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINVAL;
 }
 
@@ -124,5 +128,5 @@ int gt_cl_run_tool(const char *const *words, const struct gt_cl_files *files, in
 	if (!error)
 		error = posix_spawnp(&child, words[0], &actions, NULL, (char **)words, environ);
 	posix_spawn_file_actions_destroy(&actions);
-	return error ? -error : wait_for(child);
+	return error ? -error : wait_for(child, files->limit);
 }
