@@ -9,7 +9,7 @@
 
 static struct gt_cl_pairs origins = GT_CL_PAIRS_INIT; /* patched kernel: its origin */
 
-const struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel)
+struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel)
 {
 	return gt_cl_pairs_find(&origins, kernel);
 }
@@ -47,6 +47,7 @@ static bool put_origin(cl_kernel kernel, const struct gt_cl_origin *origin)
 	if (!kept)
 		return false;
 	*kept = *origin;
+	kept->is_launching = false;
 	if (!gt_cl_pairs_put(&origins, kernel, kept, 1, &earlier)) {
 		free(kept);
 		return false;
@@ -115,7 +116,7 @@ cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_ke
 cl_kernel CL_API_CALL gt_cl_clone_kernel(cl_kernel kernel, cl_int *ret_error)
 {
 	const struct gt_cl_origin *origin = gt_cl_origin_of(kernel);
-	cl_kernel clone = gt_cl_target->clCloneKernel(kernel, ret_error);
+	cl_kernel clone = gt_cl_clone(kernel, ret_error);
 
 	if (clone && origin && !gt_cl_target->clRetainKernel(origin->original) &&
 	    !put_origin(clone, origin))

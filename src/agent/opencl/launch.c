@@ -2,10 +2,12 @@
 /*
  * Launches of patched kernels. Where programs read the number of the launch or the size of local
  * memory, a kernel has two hidden arguments after those of the original (patch/spirv/private.h).
- * Each launch is of a clone of the kernel that has their values: threads may launch a kernel at the
- * same time, and no lock is held while OpenCL is called. A kernel that cannot be cloned, before
- * OpenCL 2.1, and one that something else launches, has zeros.
+ * A launch gives them its values, and they are zeros otherwise: something else may launch the
+ * kernel. Threads may launch a kernel at the same time, and no lock is held while OpenCL executes a
+ * launch: while one does, the others launch clones. Before OpenCL 2.1 there are no clones, and they
+ * may get each other's values.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "agent/opencl/layer.h"
@@ -17,9 +19,15 @@ enum {
 };
 
 static struct {
-	atomic_uint_least64_t count; /* launches, from 1 */
-	atomic_bool has_hidden;      /* a kernel of the process has hidden arguments */
-} launches;
+	atomic_bool has_hidden; /* a kernel of the process has hidden arguments */
+	pthread_mutex_t lock;   /* of hidden arguments, is_launching, and the count */
+	cl_ulong count;         /* launches, from 1 */
+} launches = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void gt_cl_launches_forked(void)
+{
+	pthread_mutex_init(&launches.lock, NULL);
+}
 
 /* ---- arguments ---- */
 
@@ -41,9 +49,10 @@ static bool set_hidden(const struct gt_cl_origin *origin, cl_kernel kernel,
 	return true;
 }
 
+static const cl_ulong unknown[HIDDEN_ARGUMENTS];
+
 bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin)
 {
-	static const cl_ulong unknown[HIDDEN_ARGUMENTS];
 	cl_uint count = count_arguments(kernel);
 
 	origin->argument_count = count_arguments(origin->original);
@@ -55,9 +64,9 @@ bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin)
 }
 
 /* The origin of a kernel with hidden arguments; NULL: it has none. */
-static const struct gt_cl_origin *find_launched(cl_kernel kernel)
+static struct gt_cl_origin *find_launched(cl_kernel kernel)
 {
-	const struct gt_cl_origin *origin = NULL;
+	struct gt_cl_origin *origin = NULL;
 
 	if (atomic_load_explicit(&launches.has_hidden, memory_order_relaxed))
 		origin = gt_cl_origin_of(kernel);
@@ -99,31 +108,70 @@ static cl_ulong local_size(const struct gt_cl_origin *origin, cl_kernel kernel,
 	return gt_cl_original_local_memory(origin, kernel, device);
 }
 
-/* The clone of a kernel for one launch, which the caller releases. NULL: there is none. */
-static cl_kernel clone_for_launch(cl_command_queue queue, cl_kernel kernel)
+cl_kernel gt_cl_clone(cl_kernel kernel, cl_int *ret_error)
 {
-	const struct gt_cl_origin *origin = find_launched(kernel);
-	cl_ulong values[HIDDEN_ARGUMENTS];
 	cl_kernel clone;
-	cl_int error;
 
-	if (!origin || !gt_cl_target->clCloneKernel)
-		return NULL;
-	clone = gt_cl_target->clCloneKernel(kernel, &error);
-	if (!clone)
-		return NULL;
-	values[NUMBER] = atomic_fetch_add_explicit(&launches.count, 1, memory_order_relaxed) + 1;
-	values[LOCAL_SIZE] = local_size(origin, kernel, queue);
-	if (set_hidden(origin, clone, values))
+	pthread_mutex_lock(&launches.lock);
+	clone = gt_cl_target->clCloneKernel(kernel, ret_error);
+	pthread_mutex_unlock(&launches.lock);
+	return clone;
+}
+
+/* What is launched, and what ends with the call. */
+struct launch {
+	cl_kernel kernel;
+	struct gt_cl_origin *origin; /* of the kernel itself with hidden arguments; else NULL */
+	cl_kernel clone;
+};
+
+/* A clone with the values of a launch, or NULL. */
+static cl_kernel clone_locked(cl_kernel kernel, const struct gt_cl_origin *origin,
+			      const cl_ulong values[HIDDEN_ARGUMENTS])
+{
+	cl_int error;
+	cl_kernel clone =
+		gt_cl_target->clCloneKernel ? gt_cl_target->clCloneKernel(kernel, &error) : NULL;
+
+	if (!clone || set_hidden(origin, clone, values))
 		return clone;
 	gt_cl_target->clReleaseKernel(clone);
 	return NULL;
 }
 
-static cl_int release_clone(cl_kernel clone, cl_int result)
+static struct launch begin_launch(cl_command_queue queue, cl_kernel kernel)
 {
-	if (clone)
-		gt_cl_target->clReleaseKernel(clone);
+	struct launch launch = {.kernel = kernel};
+	struct gt_cl_origin *origin = find_launched(kernel);
+	cl_ulong values[HIDDEN_ARGUMENTS];
+
+	if (!origin)
+		return launch;
+	values[LOCAL_SIZE] = local_size(origin, kernel, queue);
+	pthread_mutex_lock(&launches.lock);
+	values[NUMBER] = ++launches.count;
+	if (origin->is_launching) {
+		launch.clone = clone_locked(kernel, origin, values);
+		launch.kernel = launch.clone ? launch.clone : kernel;
+	} else {
+		origin->is_launching = true;
+		launch.origin = origin;
+		set_hidden(origin, kernel, values);
+	}
+	pthread_mutex_unlock(&launches.lock);
+	return launch;
+}
+
+static cl_int end_launch(const struct launch *launch, cl_int result)
+{
+	if (launch->clone)
+		gt_cl_target->clReleaseKernel(launch->clone);
+	if (!launch->origin)
+		return result;
+	pthread_mutex_lock(&launches.lock);
+	set_hidden(launch->origin, launch->kernel, unknown);
+	launch->origin->is_launching = false;
+	pthread_mutex_unlock(&launches.lock);
 	return result;
 }
 
@@ -132,18 +180,18 @@ cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel
 					const size_t *global, const size_t *local, cl_uint count,
 					const cl_event *list, cl_event *event)
 {
-	cl_kernel clone = clone_for_launch(queue, kernel);
+	struct launch launch = begin_launch(queue, kernel);
 
-	return release_clone(clone, gt_cl_target->clEnqueueNDRangeKernel(
-					    queue, clone ? clone : kernel, dimensions, offset,
-					    global, local, count, list, event));
+	return end_launch(&launch, gt_cl_target->clEnqueueNDRangeKernel(queue, launch.kernel,
+									dimensions, offset, global,
+									local, count, list, event));
 }
 
 cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint count,
 				      const cl_event *list, cl_event *event)
 {
-	cl_kernel clone = clone_for_launch(queue, kernel);
+	struct launch launch = begin_launch(queue, kernel);
 
-	return release_clone(clone, gt_cl_target->clEnqueueTask(queue, clone ? clone : kernel,
-								count, list, event));
+	return end_launch(&launch,
+			  gt_cl_target->clEnqueueTask(queue, launch.kernel, count, list, event));
 }

@@ -41,6 +41,7 @@ static void reset_after_fork(void)
 	gt_cl_programs_forked();
 	gt_cl_devices_forked();
 	gt_cl_kernels_forked();
+	gt_cl_launches_forked();
 	gt_cl_times_forked();
 }
 

@@ -82,10 +82,11 @@ struct gt_cl_origin {
 	bool needs_system_memory, takes_launch; /* it has the hidden arguments of launch.c */
 	cl_uint argument_count;                 /* of the original */
 	cl_ulong own_local; /* the local memory of the patched kernel without arguments */
+	bool is_launching;  /* launch.c: OpenCL is being called with the hidden arguments */
 };
 
 /* NULL: the kernel is not patched. */
-const struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel);
+struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel);
 
 cl_kernel CL_API_CALL gt_cl_create_kernel(cl_program program, const char *name, cl_int *ret_error);
 cl_int CL_API_CALL gt_cl_create_kernels(cl_program program, cl_uint count, cl_kernel *created,
@@ -117,6 +118,9 @@ void gt_cl_kernels_forked(void);
  * does not see; origin->takes_launch, argument_count. False: it cannot be used.
  */
 bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin);
+/* clCloneKernel, not while hidden arguments are set. */
+cl_kernel gt_cl_clone(cl_kernel kernel, cl_int *ret_error);
+void gt_cl_launches_forked(void);
 cl_int CL_API_CALL gt_cl_set_argument(cl_kernel kernel, cl_uint index, size_t size,
 				      const void *value);
 cl_int CL_API_CALL gt_cl_set_svm_argument(cl_kernel kernel, cl_uint index, const void *value);

@@ -3,54 +3,56 @@
 
 #include <stdlib.h>
 
-struct gt_cl_pair {
-	const void *handle;
+#include "base/hash.h"
+
+struct pair {
 	void *other;
 	unsigned users;
-	struct gt_cl_pair *next;
 };
 
-/* The link to the pair of a handle, or to the end. */
-static struct gt_cl_pair **find_locked(struct gt_cl_pairs *pairs, const void *handle)
+static struct pair *find_locked(const struct gt_cl_pairs *pairs, const void *handle)
 {
-	struct gt_cl_pair **link = &pairs->first;
+	return pairs->table ? gt_hash_get_u64(pairs->table, (uintptr_t)handle) : NULL;
+}
 
-	while (*link && (*link)->handle != handle)
-		link = &(*link)->next;
-	return link;
+/* A new pair, which is in the table, or NULL. */
+static struct pair *add_locked(struct gt_cl_pairs *pairs, const void *handle)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	if (!pairs->table)
+		pairs->table = gt_hash_new();
+	if (pair && pairs->table && !gt_hash_set_u64(pairs->table, (uintptr_t)handle, pair))
+		return pair;
+	free(pair);
+	return NULL;
 }
 
 bool gt_cl_pairs_put(struct gt_cl_pairs *pairs, const void *handle, void *other, unsigned users,
 		     void **ret_earlier)
 {
-	struct gt_cl_pair *fresh = malloc(sizeof(*fresh)), *pair;
+	struct pair *pair;
 
 	*ret_earlier = NULL;
-	if (!fresh)
-		return false;
 	pthread_mutex_lock(&pairs->lock);
-	pair = *find_locked(pairs, handle);
-	if (pair) {
+	pair = find_locked(pairs, handle);
+	if (pair)
 		*ret_earlier = pair->other;
-		pair->other = other;
-		pair->users = users;
-	} else {
-		*fresh = (struct gt_cl_pair){handle, other, users, pairs->first};
-		pairs->first = fresh;
-		fresh = NULL;
-	}
+	else
+		pair = add_locked(pairs, handle);
+	if (pair)
+		*pair = (struct pair){other, users};
 	pthread_mutex_unlock(&pairs->lock);
-	free(fresh);
-	return true;
+	return pair;
 }
 
 void *gt_cl_pairs_find(struct gt_cl_pairs *pairs, const void *handle)
 {
-	struct gt_cl_pair *pair;
+	const struct pair *pair;
 	void *other;
 
 	pthread_mutex_lock(&pairs->lock);
-	pair = *find_locked(pairs, handle);
+	pair = find_locked(pairs, handle);
 	other = pair ? pair->other : NULL;
 	pthread_mutex_unlock(&pairs->lock);
 	return other;
@@ -58,10 +60,10 @@ void *gt_cl_pairs_find(struct gt_cl_pairs *pairs, const void *handle)
 
 void gt_cl_pairs_retain(struct gt_cl_pairs *pairs, const void *handle)
 {
-	struct gt_cl_pair *pair;
+	struct pair *pair;
 
 	pthread_mutex_lock(&pairs->lock);
-	pair = *find_locked(pairs, handle);
+	pair = find_locked(pairs, handle);
 	if (pair)
 		pair->users++;
 	pthread_mutex_unlock(&pairs->lock);
@@ -69,15 +71,13 @@ void gt_cl_pairs_retain(struct gt_cl_pairs *pairs, const void *handle)
 
 void *gt_cl_pairs_release(struct gt_cl_pairs *pairs, const void *handle)
 {
-	struct gt_cl_pair **link, *last = NULL;
+	struct pair *pair, *last = NULL;
 	void *other;
 
 	pthread_mutex_lock(&pairs->lock);
-	link = find_locked(pairs, handle);
-	if (*link && !--(*link)->users) {
-		last = *link;
-		*link = last->next;
-	}
+	pair = find_locked(pairs, handle);
+	if (pair && !--pair->users)
+		last = gt_hash_remove_u64(pairs->table, (uintptr_t)handle);
 	pthread_mutex_unlock(&pairs->lock);
 	other = last ? last->other : NULL;
 	free(last);

@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-struct gt_cl_pair;
+struct gt_hash;
 
 struct gt_cl_pairs {
 	pthread_mutex_t lock;
-	struct gt_cl_pair *first;
+	struct gt_hash *table; /* NULL: it is empty */
 };
 #define GT_CL_PAIRS_INIT                                                                           \
 	{                                                                                          \
