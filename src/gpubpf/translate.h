@@ -108,7 +108,9 @@ struct gt_translate_options {
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
 	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
 	const struct gt_cycle_clock
-		*clock;     /* spirv: that of the device (base/cycle_clock.h); NULL: none */
+		*clock; /* spirv: that of the device (base/cycle_clock.h); NULL: none */
+	/* Where kernels read *clock; 0: its values are constants of the module. */
+	uint64_t clock_address;
 	bool stack_outside; /* "splice": the stack is declared around the body */
 	const struct gt_symbol_values *symbols; /* NULL: zeros */
 };

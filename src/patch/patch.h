@@ -78,7 +78,9 @@ struct gt_patch_options {
 	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */
 	bool whole;        /* never a side module */
 	bool is_linked;    /* with other modules, which may call its functions */
-	const struct gt_cycle_clock *clock; /* OpenCL: as in gt_translate_options */
+	/* OpenCL: as in gt_translate_options */
+	const struct gt_cycle_clock *clock;
+	uint64_t clock_address;
 };
 
 /*

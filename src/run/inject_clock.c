@@ -19,7 +19,6 @@
 
 enum {
 	LIMIT_MS = 10000, /* of examining all devices */
-	MAX_DEVICES = 64,
 };
 
 /* What the process writes for each device that has a clock. */
@@ -70,7 +69,7 @@ static __attribute__((noreturn)) void run_process(int fd, pid_t parent)
 	silence();
 	if (getppid() != parent || read(fd, &wanted, 1) != 1 || gt_cl_open(&cl, &ignored))
 		_exit(0);
-	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < MAX_DEVICES; i++)
+	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < GT_INJECT_MAX_CLOCKS; i++)
 		examine_device(cl, i, fd);
 	_exit(0);
 }
@@ -130,21 +129,25 @@ static void examine(struct gt_inject_clocks *clocks)
 	uint64_t end = gt_clock_monotonic() + LIMIT_MS * UINT64_C(1000000);
 
 	if (send(clocks->fd, "", 1, MSG_NOSIGNAL) == 1)
-		while (clocks->devices.count < MAX_DEVICES && read_device(clocks, end))
+		while (clocks->devices.count < GT_INJECT_MAX_CLOCKS && read_device(clocks, end))
 			continue;
 	end_process(clocks);
 }
 
 const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
-						   const char *device)
+						   const char *device, size_t *ret_number)
 {
 	if (!clocks)
 		return NULL;
 	if (clocks->fd >= 0)
 		examine(clocks);
-	gt_vec_each (found, &clocks->devices)
-		if (!device || !strcmp(found->device, device))
-			return &found->clock;
+	gt_vec_each (found, &clocks->devices) {
+		if (device && strcmp(found->device, device) != 0)
+			continue;
+		if (ret_number)
+			*ret_number = (size_t)(found - clocks->devices.items);
+		return &found->clock;
+	}
 	return NULL;
 }
 

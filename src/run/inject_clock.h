@@ -6,10 +6,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/cycle_clock.h"
 
 struct gt_inject_clocks;
+
+enum {
+	GT_INJECT_MAX_CLOCKS = 64,
+};
 
 /*
  * Create the process, which waits. While the calling process has one thread, or few that allocate
@@ -21,7 +26,8 @@ void gt_inject_clocks_free(struct gt_inject_clocks *clocks);
 /*
  * The clock of the device with a name (GT_AGENT_CHUNK_DEVICE_NAME), or that of any device where it
  * is NULL. NULL: there is none. The first call takes as long as building a kernel, and 10 s at
- * most. One thread at a time.
+ * most. One thread at a time. *ret_number: of the clock, from 0, the same in each run on the same
+ * devices; ret_number may be NULL.
  */
 const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
-						   const char *device);
+						   const char *device, size_t *ret_number);

@@ -12,6 +12,7 @@
 #include "agent/protocol.h"
 #include "base/file_limit.h"
 #include "run/host_group.h"
+#include "run/inject_clock.h"
 
 enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
@@ -136,6 +137,10 @@ static int plan_areas(struct gt_inject *inject, struct gt_diag *diag)
 		error = plan_maps(inject, true, diag);
 	/* The area is not empty. */
 	if (!error && add_pages(memory, calls ? calls : PAGE, &inject->host_calls.offset))
+		error = -ENOMEM;
+	if (!error && inject->clocks &&
+	    add_pages(memory, GT_INJECT_MAX_CLOCKS * sizeof(struct gt_cycle_clock),
+		      &memory->clocks))
 		error = -ENOMEM;
 	memory->host_size = memory->size;
 	if (!error && add_pages(memory, PAGE, &memory->switches))

@@ -35,7 +35,7 @@ void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_com
 
 	if (!command->count || !is_linked_with_opencl(command->paths[command->count - 1]))
 		return;
-	options.clock = gt_inject_clocks_find(inject->clocks, NULL);
+	options.clock = gt_inject_clocks_find(inject->clocks, NULL, NULL);
 	for (uint32_t i = 0; i < options.program_count; i++) {
 		const struct gt_bpf_program *program = options.programs[i].program;
 		struct gt_diag diag = {0};

@@ -64,8 +64,9 @@ struct gt_inject_control {
 /*
  * The memory that the traced processes share, a file of two areas.
  *
- * The host area: maps that host programs or the program's own threads access, too, and the area of
- * host calls. It is host memory that GPUs reach.
+ * The host area: maps that host programs or the program's own threads access, too, the area of
+ * host calls, and the clocks of OpenCL devices, where a program reads one. It is host memory that
+ * GPUs reach.
  *
  * The device area: the other maps, the switches, a u32 per program, and the shapes of launches, one
  * for each map. It is memory of a GPU (inject_devices.c); processes that cannot map that have the
@@ -79,6 +80,7 @@ struct gt_inject_memory {
 	uint32_t *copies;
 	uint64_t (*words)[2];
 	size_t switches, shapes;       /* offsets; of struct gt_patch_shape, by map */
+	size_t clocks;                 /* of struct gt_cycle_clock, as in inject->clocks */
 	struct gt_bpf_map_grid *grids; /* by map: for views */
 	uint8_t **merged;              /* by map: for views of several areas; NULL: none yet */
 	bool device_in_file;           /* a process has the device area in the file */

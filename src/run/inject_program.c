@@ -114,10 +114,18 @@ static void patch_units(struct gt_inject_job *job, const struct gt_inject_units 
 static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_units *units,
 			     const struct gt_patch_options *options)
 {
+	struct gt_inject *inject = job->inject;
 	struct gt_patch_options own = *options;
+	size_t number, offset;
 
-	own.clock =
-		units->device ? gt_inject_clocks_find(job->inject->clocks, units->device) : NULL;
+	if (units->device)
+		own.clock = gt_inject_clocks_find(inject->clocks, units->device, &number);
+	if (own.clock) {
+		/* Constants would be others in each run, and drivers keep what they compiled. */
+		offset = inject->memory.clocks + number * sizeof(*own.clock);
+		memcpy(inject->memory.data + offset, own.clock, sizeof(*own.clock));
+		own.clock_address = gt_inject_address(inject, offset);
+	}
 	patch_units(job, units, &own);
 }
 

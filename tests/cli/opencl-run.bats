@@ -259,6 +259,21 @@ clock_objects() {
 	grep '^{' <<<"$output" | jq -se '.[0].kernels[0].cycles > 0'
 }
 
+@test "the module of an unchanged program with a clock is that of the run before, which PoCL compiled" {
+	clock_objects
+	local first
+	counted program.o "$kernels" plain
+	[ "$printed" = right ]
+	first=$(cd "$POCL_CACHE_DIR" && find . -name '*.so' | sort)
+	[ -n "$first" ] || skip "PoCL keeps nothing here"
+	mv "$modules" first
+	counted program.o "$kernels" plain
+	[ "$printed" = right ]
+	[ -n "$(ls first)" ]
+	diff -r first "$modules"
+	diff <(echo "$first") <(cd "$POCL_CACHE_DIR" && find . -name '*.so' | sort)
+}
+
 @test "a device whose kernels were not seen to read the counter has no clock" {
 	clock_objects
 	# The first conversion from SPIR-V is that of the kernel that shows whether they do.

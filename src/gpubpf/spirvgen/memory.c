@@ -259,13 +259,13 @@ void gt_spirvgen_load(struct gt_spirvgen *gen, struct gt_spirvgen_type type)
 	}
 }
 
-uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address)
+uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address, unsigned bits)
 {
 	uint32_t pointer =
-		emit_pointer(gen, STORAGE_GLOBAL, gt_spirvgen_constant(gen, 64, address), 32);
+		emit_pointer(gen, STORAGE_GLOBAL, gt_spirvgen_constant(gen, 64, address), bits);
 
-	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirvgen_int(gen, 32), pointer,
-				SpvMemoryAccessAlignedMask | SpvMemoryAccessVolatileMask, 4);
+	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirvgen_int(gen, bits), pointer,
+				SpvMemoryAccessAlignedMask | SpvMemoryAccessVolatileMask, bits / 8);
 }
 
 /* ---- stores ---- */

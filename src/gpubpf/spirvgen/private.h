@@ -159,7 +159,7 @@ void gt_spirvgen_lower(struct gt_spirvgen *gen);
 
 void gt_spirvgen_load(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
 /* The word of 32 bits at an address, which the host may change at any time. */
-uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address);
+uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address, unsigned bits);
 void gt_spirvgen_store(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
 /* atom and red: `opcode` is that of SPIR-V. */
 void gt_spirvgen_atomic(struct gt_spirvgen *gen, struct gt_spirvgen_type type, unsigned opcode);

@@ -62,7 +62,7 @@ static uint32_t emit_runs_for_block(struct gt_spirvgen *gen, bool at_exit)
 /* A condition: the program is switched on. */
 static uint32_t emit_is_on(struct gt_spirvgen *gen, uint64_t address)
 {
-	uint32_t word = gt_spirvgen_load_shared(gen, address);
+	uint32_t word = gt_spirvgen_load_shared(gen, address, 32);
 
 	return gt_spirvgen_emit(gen, SpvOpINotEqual, gt_spirv_type_bool(gen->builder), word,
 				gt_spirvgen_constant(gen, 32, 0));

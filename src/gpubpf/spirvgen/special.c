@@ -113,18 +113,30 @@ static uint32_t emit_ticks(struct gt_spirvgen *gen)
 				gt_spirv_import(gen->builder, GT_SPIRV_CYCLE_COUNTER, wide, 0));
 }
 
+/* A word of the clock: from its address, or a constant. */
+static uint32_t emit_clock_word(struct gt_spirvgen *gen, size_t offset)
+{
+	const char *clock = (const char *)gen->options->clock;
+	uint64_t address = gen->options->clock_address, value;
+
+	if (address)
+		return gt_spirvgen_load_shared(gen, address + offset, 64);
+	memcpy(&value, clock + offset, sizeof(value));
+	return gt_spirvgen_constant(gen, 64, value);
+}
+
 /* In ns: base/cycle_clock.h. */
 static uint32_t emit_time(struct gt_spirvgen *gen)
 {
-	const struct gt_cycle_clock *clock = gen->options->clock;
-	uint32_t passed = gt_spirvgen_binary(gen, SpvOpISub, 64, emit_ticks(gen),
-					     gt_spirvgen_constant(gen, 64, clock->start.ticks));
+	uint32_t start = emit_clock_word(gen, offsetof(struct gt_cycle_clock, start.ticks));
+	uint32_t passed = gt_spirvgen_binary(gen, SpvOpISub, 64, emit_ticks(gen), start);
 
 	passed = gt_spirvgen_emit(gen, SpvOpExtInst, gt_spirvgen_int(gen, 64),
 				  gt_spirv_extended(gen->builder), OpenCLstd_UMul_hi, passed,
-				  gt_spirvgen_constant(gen, 64, clock->rate));
-	return gt_spirvgen_binary(gen, SpvOpIAdd, 64, passed,
-				  gt_spirvgen_constant(gen, 64, clock->start.time));
+				  emit_clock_word(gen, offsetof(struct gt_cycle_clock, rate)));
+	return gt_spirvgen_binary(
+		gen, SpvOpIAdd, 64, passed,
+		emit_clock_word(gen, offsetof(struct gt_cycle_clock, start.time)));
 }
 
 /* ---- by name ---- */

@@ -137,7 +137,8 @@ int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t progra
 		.options = options,
 		.translate = {.symbols = options->symbols,
 			      .output_bytes = options->output_bytes,
-			      .clock = options->clock},
+			      .clock = options->clock,
+			      .clock_address = options->clock_address},
 		.diag = diag,
 	};
 	const struct gt_section *section = &options->programs[program].section;

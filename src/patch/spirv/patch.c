@@ -193,7 +193,8 @@ int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		.translate = {.symbols = options->symbols,
 			      .output_bytes = options->output_bytes,
 			      .for_spir = for_spir,
-			      .clock = options->clock},
+			      .clock = options->clock,
+			      .clock_address = options->clock_address},
 		.diag = diag,
 	};
 	int error;

@@ -447,6 +447,49 @@ TEST("programs read each clock of a device that has one, at the ends of kernels 
 	}
 }
 
+/* A module whose kernels read the clock at an address; 0: constants. */
+static void patch_with_clock(const struct gt_strbuf *module, const struct gt_cycle_clock *clock,
+			     uint64_t address, struct gt_patch_image *ret_image)
+{
+	static const uint64_t words[1][2] = {{0x10000, 1}};
+	static const struct gt_symbol_values symbols = {.maps = words};
+	auto_program patched = {0};
+	struct gt_patch_options options = {
+		.object = &object, .symbols = &symbols, .clock = clock, .clock_address = address};
+	struct gt_diag diag = {0};
+
+	add_probe(&patched.probes, "gpu/load", "call 5\nmov r6, r0");
+	options.programs = patched.probes.programs;
+	options.program_count = patched.probes.count;
+	if (gt_patch_spirv(module->data, module->length, true, &options, ret_image, &diag))
+		TAP_FAIL("%s: %s", diag.place, diag.text);
+	check_validity(&ret_image->fatbin);
+}
+
+TEST("kernels that read a clock from memory are the same for each clock, and no constant is in "
+     "them")
+{
+	static const struct gt_cycle_clock clocks[] = {{{1000, 500}, UINT64_MAX / 3},
+						       {{1001, 501}, UINT64_MAX / 5}};
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	for (uint64_t address = 0; address <= 0x20000; address += 0x20000) {
+		struct gt_patch_image images[2] = {0};
+
+		for (size_t i = 0; i < gt_countof(clocks); i++)
+			patch_with_clock(&module, &clocks[i], address, &images[i]);
+		CHECK(images[0].fatbin.length &&
+		      images[0].fatbin.length == images[1].fatbin.length);
+		CHECK_INT(!memcmp(images[0].fatbin.data, images[1].fatbin.data,
+				  images[0].fatbin.length),
+			  address != 0);
+		for (size_t i = 0; i < gt_countof(clocks); i++)
+			gt_patch_image_clear(&images[i]);
+	}
+}
+
 TEST("a program that cannot run in a body is rejected with the sites that it would have")
 {
 	static const struct {
