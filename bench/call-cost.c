@@ -215,9 +215,10 @@ void detach_pair(struct probe_pair *pair)
 
 int start_tracing(const char *const more[3], const char *stack, pid_t *ret_pid)
 {
-	const char *const arguments[] = {"trace",   "-f",    "cuda?etDevice,cudaLaunchKernel",
-					 "--stack", stack,   more[0],
-					 more[1],   more[2], NULL};
+	const char *const arguments[] = {
+		"trace",   "-f",    "cuda?etDevice,cudaLaunchKernel,clSetKernelArg",
+		"--stack", stack,   more[0],
+		more[1],   more[2], NULL};
 
 	return start_gputap(arguments, ret_pid);
 }

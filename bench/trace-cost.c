@@ -10,12 +10,14 @@
  * in the process. Its time is held against the empty pair, too.
  *
  * cudaSetDevice takes a number; cudaGetDevice returns one through a pointer, which is read from
- * the process's memory at the return: "with_result". Times are lower quartiles of short windows, so
+ * the process's memory at the return: "with_result". clSetKernelArg ("opencl") has a value of the
+ * process's memory, too, which is read at the entry. Times are lower quartiles of short windows, so
  * that other programs on the machine disturb them little. "programs": the part of the programs, as
  * the kernel measures it, without that of an empty pair; it does not depend on the price of traps.
  * One round a run: bench/run takes the medians.
  */
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,6 +54,25 @@ static __attribute__((noinline)) void launch_from(int depth)
 static void launch_deep(void)
 {
 	launch_from(STACK_FRAMES - 8);
+}
+
+/* clSetKernelArg of the stand-in library, whose argument is read from the process's memory. */
+static int (*set_argument)(void *kernel, unsigned index, size_t size, const void *value);
+
+static void call_opencl(void)
+{
+	static char kernel;
+	const int value = 7;
+
+	set_argument(&kernel, 0, sizeof(value), &value);
+}
+
+static bool open_opencl(void)
+{
+	void *library = dlopen(STANDIN_OPENCL "/libOpenCL.so.1", RTLD_NOW);
+
+	set_argument = library ? (__typeof__(set_argument))dlsym(library, "clSetKernelArg") : NULL;
+	return set_argument;
 }
 
 /*
@@ -247,6 +268,7 @@ static const struct {
 	{"counted", call_plain, "none", " (goal: 1.1)", {"-c", "-o", "/dev/null"}},
 	{"recorded", call_plain, "none", " (goal: 1.2)", {NULL}},
 	{"recorded_with_result", call_with_result, "none", " (goal: 1.3)", {NULL}},
+	{"opencl", call_opencl, "none", " (goal: 1.3)", {NULL}},
 	{"launch", launch, "none", "", {NULL}},
 	{"launch_with_stack_of_16", launch_deep, "fp", " (goal: 2.5)", {NULL}},
 	{"launch_with_rules_of_16", launch_deep, "mixed", " (goal: 2.5)", {NULL}},
@@ -285,6 +307,8 @@ int main(int count, char **arguments)
 	if (count == 4 && !strcmp(arguments[1], "--child"))
 		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
 				 strtol(arguments[3], NULL, 10));
+	if (!open_opencl())
+		return 1;
 	gt_load_set_verbose(false);
 	if (gt_load_check(NULL)) {
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");

@@ -335,6 +335,34 @@ use_vendors() {
 	expect_error_line 'zeCommandListAppendLaunchKernel +\[ENTER\]  .*grid=8x2x1 hSignalEvent=0x0 block=32x2x1 kernel=scale\(0x[0-9a-f]+, 0x8\)$'
 }
 
+@test "calls of Level Zero that OpenCL makes are not counted beside its own" {
+	use_vendors
+	export LD_LIBRARY_PATH=$vendors/layered:$vendors
+	analyse kernels -- "$vendors/layered/layered"
+	expect_json '.[0].kernels | map([.kernel, .launches]) == [["scale", 1]]'
+	analyse leaks -- "$vendors/layered/layered"
+	expect_json '.[0].leaks | map(.bytes) == [4096]'
+	gputap trace -f 'cl*' -f 'ze*' -- "$vendors/layered/layered"
+	expect_status 0
+	expect_error_line ' clEnqueueNDRangeKernel '
+	expect_no_error_line ' ze[A-Z]'
+	gputap trace -v -f 'cl*' -f 'ze*' -- "$vendors/layered/layered"
+	expect_error_line ' zeCommandListAppendLaunchKernel '
+}
+
+@test "calls of Level Zero that HIP makes are not counted beside its own" {
+	use_vendors
+	export LD_LIBRARY_PATH=$vendors/layered:$vendors
+	analyse kernels -- "$vendors/vendors" hip
+	expect_json '.[0].kernels | map([.kernel, .launches]) == [["add(float*)", 1]]'
+	analyse copies -- "$vendors/vendors" hip
+	expect_json '.[0].copies | map([.direction, .count, .bytes]) == [["H2D", 1, 256], ["D2H", 1, 256]]'
+	analyse leaks -- "$vendors/vendors" hip
+	expect_json '.[0].leaks | map(.bytes) == [1024]'
+	gputap trace -v -- "$vendors/vendors" hip
+	expect_error_line ' zeMemAllocDevice '
+}
+
 @test "the packaged runtime of HIP reports that there is no device" {
 	command -v python3 >/dev/null || skip "python3 is not installed"
 	python3 -c 'import ctypes; ctypes.CDLL("libamdhip64.so.5")' 2>/dev/null || skip "libamdhip64-5 is not installed"

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A stand-in for libamdhip64: its functions succeed and do nothing. */
+/*
+ * A stand-in for libamdhip64: its functions succeed and do nothing; with LAYERED they call Level
+ * Zero.
+ */
 #include "vendors.h"
 
 static char memory[4096];
 
+#ifdef LAYERED
+#define CALL_BELOW(call) (void)(call)
+#else
+#define CALL_BELOW(call) (void)0
+#endif
+
 int hipMalloc(void **pointer, size_t size)
 {
+	CALL_BELOW(zeMemAllocDevice(NULL, NULL, size, 64, NULL, pointer));
 	*pointer = size <= sizeof(memory) ? memory : 0;
 	return *pointer ? 0 : 2; /* hipErrorOutOfMemory */
 }
 
 int hipFree(void *pointer)
 {
+	CALL_BELOW(zeMemFree(NULL, pointer));
 	return 0;
 }
 
 int hipMemcpy(void *target, const void *source, size_t size, int kind)
 {
+	CALL_BELOW(zeCommandListAppendMemoryCopy(NULL, target, source, size, NULL, 0, NULL));
 	return 0;
 }
 
@@ -28,6 +40,8 @@ void __hipRegisterFunction(void **modules, const void *function, char *device, c
 int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
 		    size_t shared, void *stream)
 {
+	CALL_BELOW(zeCommandListAppendLaunchKernel(
+		stream, NULL, (const unsigned[3]){grid.x, grid.y, grid.z}, NULL, 0, NULL));
 	return 0;
 }
 

@@ -66,5 +66,12 @@ int clGetPlatformInfo(void *platform, unsigned name, size_t size, void *value, s
 int clGetDeviceIDs(void *platform, unsigned long type, unsigned count, void **devices,
 		   unsigned *ret_count);
 int clGetDeviceInfo(void *device, unsigned name, size_t size, void *value, size_t *ret_size);
+void *clCreateBuffer(void *context, unsigned long flags, size_t size, void *host, int *ret_error);
+int clReleaseMemObject(void *buffer);
+void *clCreateKernel(void *program, const char *name, int *ret_error);
+int clSetKernelArg(void *of, unsigned index, size_t size, const void *value);
+int clEnqueueNDRangeKernel(void *queue, void *launched, unsigned dimensions, const size_t *offset,
+			   const size_t *global, const size_t *local, unsigned count,
+			   void *const *list, void **event);
 
 #pragma GCC visibility pop
