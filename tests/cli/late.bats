@@ -191,6 +191,34 @@ ended() {
 	account '.incomplete == false'
 }
 
+@test "libraries of OpenCL, HIP and Level Zero that are opened late are traced from the first call" {
+	local library function
+	cat >vendor.c <<-'EOF'
+		int CALLED(void *argument) { return 0; }
+	EOF
+	cat >vendor-program.c <<-'EOF'
+		#include <dlfcn.h>
+		int main(int count, char **words)
+		{
+			void *library = dlopen(words[1], RTLD_NOW);
+			int (*call)(void *) = library ? dlsym(library, words[2]) : 0;
+			return call ? call(0) + 7 : 1;
+		}
+	EOF
+	cc vendor-program.c -o vendor-program
+	while read -r library function; do
+		cc -shared -fPIC "-DCALLED=$function" vendor.c "-Wl,-soname,$library" -o "site/$library"
+		trace -f "$function" --json -o calls.json -- ./vendor-program "$PWD/site/$library" "$function"
+		expect_status 7
+		[ "$(names)" = "$function " ] || fail "the calls of $library are: $(names)"
+		account '.incomplete == false and .gaps == []'
+	done <<-'EOF'
+		libOpenCL.so.1 clReleaseEvent
+		libamdhip64.so.5 hipStreamDestroy
+		libze_loader.so.1 zeEventDestroy
+	EOF
+}
+
 @test "a late runtime's calls of the driver are not shown as the program's" {
 	need_file "$softgpu/libcudart.so.13" "software GPU"
 	cat >allocate.c <<-'EOF'

@@ -107,6 +107,22 @@ expect_counts() {
 	jq -e '.kernels == 200 and .found == 800 and .patched == 800' <<<"$coverage"
 }
 
+@test "programs are inserted into the kernels of a process that opens OpenCL late" {
+	need_command cc
+	cc -shared -fPIC -o kernels.so "$root/tests/programs/opencl_kernels.c" -lOpenCL
+	cat >late.c <<-'END'
+		#include <dlfcn.h>
+		int main(int count, char **words) {
+			void *library = dlopen("./kernels.so", RTLD_NOW);
+			int (*run)(int count, char **words) = library ? dlsym(library, "main") : 0;
+			return run ? run(count, words) : 1; }
+	END
+	cc late.c -o late
+	counted "$count" ./late plain
+	[ "$printed" = right ]
+	expect_output 64,64,4,4
+}
+
 @test "a program is compiled with the version and the extensions of its device" {
 	expect_counts defined 64,64,4,4
 }
