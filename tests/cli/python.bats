@@ -70,6 +70,18 @@ trace_script() {
 	expect_output_line '^ +at .*recurse \(callers\.py:[0-9]+\)$'
 }
 
+@test "Python callers have their names where several sources are recorded, in the order of time" {
+	need_command python3
+	gputap record -e cuda,sched -p "$library" -o calls.gtap -- "$(interpreters | head -n 1)" \
+		"$script" "$library"
+	expect_status 0
+	gputap trace --from calls.gtap --json
+	jq -c 'select(.name == "cudaGetDevice") | .stack.frames[] | select(.language == "python")' \
+		<<<"$output" >frames
+	[ "$(wc -l <frames)" -ge 3 ]
+	[ "$(jq -c 'select(.function and .file and .line | not)' frames)" = '' ]
+}
+
 @test "a row by stack is called after the Python function" {
 	need_command python3
 	cat >train.py <<'EOF'

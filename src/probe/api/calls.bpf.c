@@ -99,7 +99,7 @@ static __always_inline void put_callers(struct thread_calls *thread, struct call
 					struct pt_regs *regs)
 {
 	if (settings.python)
-		walk_python(thread);
+		walk_python(thread, frame->call.head.time);
 	if (settings.stack_copy)
 		put_memory(thread, frame, regs);
 	else

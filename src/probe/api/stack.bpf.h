@@ -53,13 +53,14 @@ __noinline __u64 gt_probed_return(__u64 frame)
  * Collect the Python callers, for the functions below. They do not call this: the kernel limits the
  * stack of a program with all functions that are active.
  */
-static __noinline void walk_python(struct thread_calls *thread)
+static __noinline void walk_python(struct thread_calls *thread, __u64 time)
 {
 	struct thread_buffers *buffer = current_buffers();
 
-	if (buffer)
-		gt_python_walk(&buffer->python, thread->process, thread->parent,
-			       settings.stack_depth);
+	if (!buffer)
+		return;
+	buffer->python.time = time;
+	gt_python_walk(&buffer->python, thread->process, thread->parent, settings.stack_depth);
 }
 
 /* Collect the callers, and emit them if they are new. Returns the number of the stack. */

@@ -68,6 +68,7 @@ struct {
 /* The state of a walk, and the `python` event that it builds; in the thread's storage. */
 struct python_walk {
 	struct gt_python python;
+	__u64 time; /* of the event that the stack belongs to: set by the caller */
 	__u64 count;
 	__u64 hash; /* 0: no frame */
 	__u64 last; /* index of the last frame's second word in `record` */
@@ -183,8 +184,12 @@ static __always_inline __u64 copy_text(const struct gt_python_layout *layout, __
 	return bytes;
 }
 
-/* Emit a code object. Negative: the ring is full. */
-static __noinline long put_code(const struct python_code *code, __u32 process, __u32 number)
+/*
+ * Emit a code object, with the time of the stack's event, which user space may sort by time: it
+ * comes after. Negative: the ring is full.
+ */
+static __noinline long put_code(const struct python_code *code, __u32 process, __u32 number,
+				__u64 time)
 {
 	const struct gt_python_layout *layout = python_layout_of(number);
 	struct gt_event_code *event;
@@ -193,7 +198,7 @@ static __noinline long put_code(const struct python_code *code, __u32 process, _
 	event = bpf_ringbuf_reserve(&events, sizeof(*event) + GT_PYTHON_TAIL, 0);
 	if (!event)
 		return -1;
-	event->head.time = bpf_ktime_get_ns();
+	event->head.time = time;
 	event->head.process = process;
 	event->head.thread = process;
 	event->head.kind = GT_EVENT_code;
@@ -257,7 +262,7 @@ __noinline __u64 gt_python_code(struct python_walk *walk, __u64 address, __u32 p
 		code.line_table);
 	if (!code.number)
 		code.number = 1;
-	if (put_code(&code, process, walk->python.layout)) {
+	if (put_code(&code, process, walk->python.layout, walk->time)) {
 		COUNT(others_lost);
 		return 0;
 	}
