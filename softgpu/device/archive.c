@@ -52,6 +52,7 @@ static CUresult append_image(struct sg_image *image, const void *data, size_t si
 		else
 			text->text = NULL;
 	}
+	sg_image_limit_registers(image, found.max_registers);
 	sg_image_free(&found);
 	return result;
 }

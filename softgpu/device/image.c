@@ -28,6 +28,8 @@ static CUresult add_text(struct sg_image *image, const struct gt_fatbin_entry *e
 		gt_fatbin_payload_free(&payload);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	sg_image_limit_registers(image,
+				 gt_fatbin_max_registers(entry->options, entry->options_length));
 	return CUDA_SUCCESS;
 }
 
@@ -52,6 +54,8 @@ static CUresult add_cubin(struct sg_image *image, const struct gt_fatbin_entry *
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		text->text = NULL;
 	}
+	sg_image_limit_registers(
+		image, gt_fatbin_max_registers(gt_strbuf_string(&ptx.options), ptx.options.length));
 	return CUDA_SUCCESS;
 }
 

@@ -16,7 +16,15 @@ struct sg_image_text {
 
 struct sg_image {
 	GT_VEC(struct sg_image_text) texts;
+	uint32_t max_registers; /* the lowest -maxrregcount that it was compiled with; 0: none */
 };
+
+/* Note one more limit of registers. 0: none. */
+static inline void sg_image_limit_registers(struct sg_image *image, uint32_t limit)
+{
+	if (limit && (!image->max_registers || limit < image->max_registers))
+		image->max_registers = limit;
+}
 
 /*
  * Finds the PTX in an image: PTX text, a fatbin, a fatbin's wrapper (version 2: the fatbins that it

@@ -124,6 +124,8 @@ CUresult sg_library_load(const void *image, size_t size, CUlibrary *ret_library,
 	result = parsed ? parse_all(&texts, parsed, diag) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result)
 		result = sg_library_from_parsed(parsed, texts.texts.count, ret_library);
+	if (!result)
+		(*ret_library)->max_registers = texts.max_registers;
 	if (result)
 		sg_report_error((int)result, diag);
 	for (size_t i = 0; result && parsed && i < texts.texts.count; i++)

@@ -17,7 +17,7 @@ enum { MAX_FILE = 1 << 30 };
 
 struct CUlinkState_st {
 	struct sg_jit jit;
-	GT_VEC(struct sg_image_text) texts;
+	struct sg_image inputs;
 	struct gt_strbuf image; /* once complete */
 };
 
@@ -79,11 +79,12 @@ static CUresult read_image(CUlinkState state, CUjitInputType type, const void *d
 		return result;
 	}
 	gt_vec_each (text, &image.texts) {
-		if (gt_vec_push(&state->texts, *text)) {
+		if (gt_vec_push(&state->inputs.texts, *text)) {
 			free(text->text);
 			result = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
+	sg_image_limit_registers(&state->inputs, image.max_registers);
 	image.texts.count = 0;
 	sg_image_free(&image);
 	return result;
@@ -159,10 +160,10 @@ SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char
 static CUresult try_to_load(CUlinkState state, struct gt_ptx_module **parsed, struct gt_diag *diag)
 {
 	gt_auto(sg_module) struct sg_module *module = NULL;
-	size_t count = state->texts.count;
+	size_t count = state->inputs.texts.count;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct sg_image_text *text = &state->texts.items[i];
+		const struct sg_image_text *text = &state->inputs.texts.items[i];
 
 		if (gt_ptx_parse(text->text, text->length, &parsed[i], diag))
 			return CUDA_ERROR_INVALID_PTX;
@@ -175,21 +176,28 @@ static CUresult try_to_load(CUlinkState state, struct gt_ptx_module **parsed, st
 
 static CUresult write_image(CUlinkState state, struct gt_ptx_module **parsed, struct gt_diag *diag)
 {
-	size_t count = state->texts.count;
+	size_t count = state->inputs.texts.count;
 	struct gt_fatbin_source *sources = calloc(count, sizeof(*sources));
-	uint32_t architecture = 0;
+	uint32_t architecture = 0, limit = state->jit.max_registers;
+	gt_auto_strbuf options = GT_STRBUF_INIT;
 	int error = -1;
 
+	if (!limit)
+		limit = state->inputs.max_registers;
+	if (limit)
+		gt_strbuf_printf(&options, "-maxrregcount=%u", limit);
 	/* All of them are for one architecture, so all of them are used. */
 	for (size_t i = 0; i < count; i++)
 		architecture = parsed[i]->sm > architecture ? parsed[i]->sm : architecture;
 	for (size_t i = 0; sources && i < count; i++) {
 		sources[i].kind = GT_FATBIN_KIND_PTX;
 		sources[i].architecture = architecture;
-		sources[i].data = state->texts.items[i].text;
-		sources[i].size = state->texts.items[i].length;
+		sources[i].data = state->inputs.texts.items[i].text;
+		sources[i].size = state->inputs.texts.items[i].length;
+		sources[i].options = options.data;
+		sources[i].options_length = (uint32_t)options.length;
 	}
-	if (sources)
+	if (sources && !options.failed)
 		error = gt_fatbin_write(sources, count, GT_FATBIN_COMPRESSION_NONE, &state->image,
 					diag);
 	free(sources);
@@ -198,7 +206,7 @@ static CUresult write_image(CUlinkState state, struct gt_ptx_module **parsed, st
 
 static CUresult complete_link(CUlinkState state, struct gt_diag *diag)
 {
-	size_t count = state->texts.count;
+	size_t count = state->inputs.texts.count;
 	struct gt_ptx_module **parsed = calloc(count + 1, sizeof(*parsed));
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -219,7 +227,7 @@ SG_API CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
 
 	if (result)
 		return result;
-	if (!image || !state->texts.count)
+	if (!image || !state->inputs.texts.count)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!state->image.data)
 		result = complete_link(state, &diag);
@@ -239,9 +247,7 @@ SG_API CUresult cuLinkDestroy(CUlinkState state)
 	if (result)
 		return result;
 	sg_handle_remove(state);
-	gt_vec_each (text, &state->texts)
-		free(text->text);
-	gt_vec_free(&state->texts);
+	sg_image_free(&state->inputs);
 	gt_strbuf_free(&state->image);
 	free(state);
 	return CUDA_SUCCESS;

@@ -51,7 +51,7 @@ static CUresult load_with_options(CUmodule *ret_module, const void *image, size_
 	if (!ret_module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = load_module(context, image, size, ret_module, &diag);
-	if (!result)
+	if (!result && jit.max_registers)
 		(*ret_module)->library->max_registers = jit.max_registers;
 	finish_jit(&jit, &diag, start);
 	return result;
@@ -189,7 +189,7 @@ static CUresult load_library(CUlibrary *ret_library, const void *image, size_t s
 	if (!ret_library || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = sg_library_load(image, size, ret_library, &diag);
-	if (!result)
+	if (!result && jit.max_registers)
 		(*ret_library)->max_registers = jit.max_registers;
 	finish_jit(&jit, &diag, start);
 	return result;

@@ -353,3 +353,21 @@ const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbi
 	}
 	return best;
 }
+
+uint32_t gt_fatbin_max_registers(const char *options, size_t length)
+{
+	static const char name[] = "-maxrregcount";
+	const char *found = length ? memmem(options, length, name, sizeof(name) - 1) : NULL;
+	const char *end;
+	uint32_t limit = 0;
+
+	if (!found)
+		return 0;
+	end = options + length;
+	found += sizeof(name) - 1;
+	if (found < end && (*found == '=' || *found == ' '))
+		found++;
+	for (; found < end && *found >= '0' && *found <= '9' && limit < 1000; found++)
+		limit = limit * 10 + (uint32_t)(*found - '0');
+	return limit;
+}

@@ -129,6 +129,12 @@ const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin,
  */
 const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device);
 
+/*
+ * The limit of registers among options of nvcc or ptxas: "-maxrregcount=32", "-maxrregcount 32". 0:
+ * none. options may be NULL if length is 0.
+ */
+uint32_t gt_fatbin_max_registers(const char *options, size_t length);
+
 /* The source of an entry. */
 struct gt_fatbin_source {
 	uint16_t kind;

@@ -209,15 +209,6 @@ static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_pat
 	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
 }
 
-/* The register limit among the options of an entry of ours, which have a NUL, or 0. */
-static uint32_t find_register_limit(const struct gt_fatbin_entry *entry)
-{
-	static const char name[] = "-maxrregcount ";
-	const char *found = strstr(entry->options, name);
-
-	return found ? (uint32_t)strtoul(found + sizeof(name) - 1, NULL, 10) : 0;
-}
-
 /* The texts as they are, to be loaded in place of the cubin. */
 static int keep_texts(const struct gt_patch_source *source, struct gt_patch_image *image,
 		      struct gt_diag *diag)
@@ -228,7 +219,8 @@ static int keep_texts(const struct gt_patch_source *source, struct gt_patch_imag
 
 		return wrap_text(source->entry, &text, &image->fatbin, diag);
 	}
-	image->max_registers = find_register_limit(source->entry);
+	image->max_registers =
+		gt_fatbin_max_registers(source->entry->options, source->entry->options_length);
 	for (size_t i = 0; i < source->text_count; i++) {
 		gt_strbuf_add(&image->texts, source->texts[i].text, source->texts[i].length);
 		gt_strbuf_putc(&image->texts, 0);
@@ -430,7 +422,8 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 		return error;
 	if (source->text_count == 1)
 		return patch_single(source->entry, &changed, image, diag);
-	image->max_registers = find_register_limit(source->entry);
+	image->max_registers =
+		gt_fatbin_max_registers(source->entry->options, source->entry->options_length);
 	error = patch_linked(source, &changed, image, diag);
 	if (image->result.scope == GT_PATCH_NONE)
 		gt_strbuf_clear(&image->texts);

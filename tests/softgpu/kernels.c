@@ -262,6 +262,29 @@ TEST("a limit of registers limits those that a kernel reports")
 	end(&driver);
 }
 
+TEST("the option -maxrregcount of a fatbin limits the registers of its kernels")
+{
+	static const char text[] = PTX_HEADER ".visible .entry k()\n{\n\tret;\n}\n",
+			  set[] = " -maxrregcount=12 ";
+	struct gt_fatbin_source source = {.kind = GT_FATBIN_KIND_PTX,
+					  .options = set,
+					  .options_length = sizeof(set) - 1,
+					  .data = text,
+					  .size = sizeof(text) - 1};
+	gt_auto_strbuf image = GT_STRBUF_INIT;
+	struct driver driver = begin();
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)10;
+	CUmodule module;
+
+	CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, &image, NULL), 0);
+	CHECK_OK(cuModuleLoadData(&module, image.data));
+	CHECK_INT(registers_of(module), 12);
+	CHECK_OK(cuModuleLoadDataEx(&module, image.data, 1, &option, &value));
+	CHECK_INT(registers_of(module), 10);
+	end(&driver);
+}
+
 TEST("invalid PTX is an error with a log")
 {
 	struct driver driver = begin();

@@ -63,6 +63,55 @@ TEST("two PTX modules are linked into one image")
 	end(&driver);
 }
 
+/* Link the caller with an image of the callee, and return the registers that the kernel reports. */
+static int linked_registers(unsigned int limit, const struct gt_strbuf *callee)
+{
+	CUjit_option option = CU_JIT_MAX_REGISTERS;
+	void *value = (void *)(uintptr_t)limit, *image;
+	int registers = 0;
+	CUfunction function;
+	CUlinkState link;
+	CUmodule module;
+	size_t size;
+
+	CHECK_OK(cuLinkCreate(limit ? 1 : 0, &option, &value, &link));
+	CHECK_OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)caller_ptx, sizeof(caller_ptx),
+			       "caller", 0, NULL, NULL));
+	CHECK_OK(cuLinkAddData(link, CU_JIT_INPUT_FATBINARY, callee->data, callee->length, "callee",
+			       0, NULL, NULL));
+	CHECK_OK(cuLinkComplete(link, &image, &size));
+	CHECK_OK(cuModuleLoadData(&module, image));
+	CHECK_OK(cuLinkDestroy(link));
+	CHECK_OK(cuModuleGetFunction(&function, module, "call"));
+	CHECK_OK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+	return registers;
+}
+
+static struct gt_strbuf make_callee(const char *options)
+{
+	struct gt_fatbin_source source = {.kind = GT_FATBIN_KIND_PTX,
+					  .options = options,
+					  .options_length = (uint32_t)strlen(options),
+					  .data = callee_ptx,
+					  .size = sizeof(callee_ptx) - 1};
+	struct gt_strbuf image = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, &image, NULL), 0);
+	return image;
+}
+
+TEST("a limit of registers of a link or of an input limits those that its kernels report")
+{
+	gt_auto_strbuf plain = make_callee(""), limited = make_callee(" -maxrregcount=11 ");
+	struct driver driver = begin();
+
+	CHECK(linked_registers(0, &plain) > 11);
+	CHECK_INT(linked_registers(10, &plain), 10);
+	CHECK_INT(linked_registers(0, &limited), 11);
+	CHECK_INT(linked_registers(10, &limited), 10);
+	end(&driver);
+}
+
 /* ---- archives of host objects ---------------------------------------------------------- */
 
 /* Adds a host object whose section `name` has these bytes. */

@@ -484,6 +484,30 @@ TEST("nvcc's fatbins hold the same PTX, however they are compressed")
 	CHECK(expected && strstr(expected, ".entry _Z1kPf("));
 }
 
+TEST("a limit of registers is found among options, in each form")
+{
+	static const struct {
+		const char *options;
+		uint32_t limit;
+	} cases[] = {
+		{"-maxrregcount=32", 32},
+		{" -maxrregcount=24 ", 24},
+		{"-O1 -maxrregcount 40 -g", 40},
+		{"-maxrregcount40", 40},
+		{"-O1 -g", 0},
+		{"-maxrregcount", 0},
+		{"-maxrregcount=", 0},
+		{"-maxrregcount=bad", 0},
+		{"", 0},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++)
+		CHECK_INT(gt_fatbin_max_registers(cases[i].options, strlen(cases[i].options)),
+			  cases[i].limit);
+	CHECK_INT(gt_fatbin_max_registers("-maxrregcount=321", 16), 32);
+	CHECK_INT(gt_fatbin_max_registers(NULL, 0), 0);
+}
+
 TEST("nvcc's options for ptxas are found in its fatbins")
 {
 	gt_auto_file file = {0};
