@@ -170,20 +170,18 @@ int sched_switch(__u64 *arguments)
 	return 0;
 }
 
-static __always_inline bool is_waiting(struct task_struct *task)
+/* What is kept of a thread that waits, and that nothing has woken yet; or NULL. */
+static __always_inline struct sched_wait *find_unwoken(struct task_struct *task)
 {
-	const struct sched_wait *wait = bpf_task_storage_get(&waits, task, NULL, 0);
-
-	return wait && wait->left && !wait->woken;
-}
-
-static __always_inline void note_waker(struct task_struct *task, bool interrupted)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
 	struct sched_wait *wait = bpf_task_storage_get(&waits, task, NULL, 0);
 
-	if (!wait || !wait->left || wait->woken)
-		return;
+	return wait && wait->left && !wait->woken ? wait : NULL;
+}
+
+static __always_inline void note_waker(struct sched_wait *wait, bool interrupted)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
 	wait->woken = bpf_ktime_get_ns();
 	/* In an interrupt, the current thread is any; the idle one wakes nobody. */
 	if (interrupted || !BPF_CORE_READ(current, pid)) {
@@ -201,7 +199,10 @@ static __always_inline void note_waker(struct task_struct *task, bool interrupte
 SEC("tp_btf/sched_waking")
 int sched_waking(__u64 *arguments)
 {
-	note_waker((void *)arguments[0], in_interrupt(bpf_get_current_task_btf()));
+	struct sched_wait *wait = find_unwoken((void *)arguments[0]);
+
+	if (wait)
+		note_waker(wait, in_interrupt(bpf_get_current_task_btf()));
 	return 0;
 }
 
@@ -209,11 +210,11 @@ int sched_waking(__u64 *arguments)
 SEC("tp_btf/sched_waking")
 int sched_waking_any(__u64 *arguments)
 {
-	struct task_struct *task = (void *)arguments[0];
+	struct sched_wait *wait = find_unwoken((void *)arguments[0]);
 
 	/* Only then the cost of a stack. */
-	if (is_waiting(task))
-		note_waker(task, has_interrupt_on_stack(arguments));
+	if (wait)
+		note_waker(wait, has_interrupt_on_stack(arguments));
 	return 0;
 }
 
