@@ -24,15 +24,35 @@ static bool is_whole_function(const char *suffix)
 	return false;
 }
 
-/* The name in a line "ffffffff81000000 T name\t[module]" of a function; NULL: it is none. */
-static char *function_of(char *line)
+/* The kernel writes lines, of which there are hundreds of thousands, in pages. */
+static FILE *open_symbols(void)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+
+	if (symbols)
+		setvbuf(symbols, NULL, _IOFBF, 65536);
+	return symbols;
+}
+
+/*
+ * The name in a line "ffffffff81000000 T name\t[module]" of a function whose name begins as one of
+ * `functions`, entries of which can be NULL; NULL: there is none.
+ */
+static char *find_candidate(const char *const *functions, size_t count, char *line)
 {
 	char *type = strchr(line, ' ');
 
 	if (!type || !type[1] || type[2] != ' ' || !strchr("tTwW", type[1]))
 		return NULL;
-	type[3 + strcspn(type + 3, "\t \n")] = '\0';
-	return type + 3;
+	for (size_t i = 0; i < count; i++) {
+		/* Nearly all differ in the first letters. */
+		if (!functions[i] || functions[i][0] != type[3] ||
+		    strncmp(type + 3, functions[i], strlen(functions[i])) != 0)
+			continue;
+		type[3 + strcspn(type + 3, "\t \n")] = '\0';
+		return type + 3;
+	}
+	return NULL;
 }
 
 /* The exact name is preferred to one with a suffix. */
@@ -56,7 +76,7 @@ static int take_symbol(const char *const *functions, size_t count, const char *s
 
 int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names)
 {
-	FILE *symbols = fopen("/proc/kallsyms", "re");
+	FILE *symbols = open_symbols();
 	gt_autofree char *line = NULL;
 	size_t capacity = 0;
 	int error = 0;
@@ -65,7 +85,7 @@ int gt_kernel_symbols_find(const char *const *functions, size_t count, char **re
 	if (!symbols)
 		return -errno;
 	while (!error && getline(&line, &capacity, symbols) > 0) {
-		const char *symbol = function_of(line);
+		const char *symbol = find_candidate(functions, count, line);
 
 		if (symbol)
 			error = take_symbol(functions, count, symbol, ret_names);
@@ -74,17 +94,17 @@ int gt_kernel_symbols_find(const char *const *functions, size_t count, char **re
 	return error;
 }
 
-bool gt_kernel_symbol_exists(const char *wanted)
+bool gt_kernel_has_function(const char *name)
 {
-	FILE *symbols = fopen("/proc/kallsyms", "re");
+	FILE *symbols = open_symbols();
 	gt_autofree char *line = NULL;
 	size_t capacity = 0;
 	bool found = false;
 
 	while (symbols && !found && getline(&line, &capacity, symbols) > 0) {
-		char name[256];
+		const char *symbol = find_candidate(&name, 1, line);
 
-		found = sscanf(line, "%*s %*c %255s", name) == 1 && !strcmp(name, wanted);
+		found = symbol && !strcmp(symbol, name);
 	}
 	if (symbols)
 		fclose(symbols);

@@ -11,8 +11,7 @@
  * `count`, get the names as the kernel has them, to be freed; NULL: there is none, or the entry of
  * `functions` is NULL. 0, or the error of reading.
  */
-int gt_kernel_symbol_find(const char *function, char *ret_name, size_t size);
-
-/* Whether /proc/kallsyms has a symbol of any type: variables only with CONFIG_KALLSYMS_ALL. */
-bool gt_kernel_symbol_exists(const char *name);
 int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names);
+
+/* Whether /proc/kallsyms has a function of exactly this name; false if it cannot be read. */
+bool gt_kernel_has_function(const char *name);

@@ -57,7 +57,7 @@ static int set_fault_event(const struct gt_host *host, struct bpf_object *object
 			   struct gt_diag *diag)
 {
 	const __u32 event = gt_module_is_loaded("nvidia_uvm") &&
-					    gt_kernel_symbol_exists("thrashing_block_munmap_cb")
+					    gt_kernel_has_function("thrashing_block_munmap_cb")
 				    ? 6
 				    : 5;
 
