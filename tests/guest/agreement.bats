@@ -15,13 +15,14 @@ trace() {
 	"$fire" ledger >ledger.json
 }
 
-# expect_agreement FILTER: true of $events (an array of the trace's objects) and $ledger.
+# expect_agreement FILTER…: each is true of $events (an array of the trace's objects) and $ledger.
 expect_agreement() {
-	jq --slurp --exit-status --slurpfile ledgers ledger.json \
-		"map(select(.schema == \"gputap.event.1\")) as \$events | \$ledgers[0] as \$ledger |
-		map(select(.schema == \"gputap.totals.1\"))[0] as \$totals | $1" trace.json >/dev/null || {
-		fail "not true of the trace: $1: $(head -c 3000 ledger.json) $(head -c 5000 trace.json)"
-	}
+	local failed
+	failed=$(first_false 'map(select(.schema == "gputap.event.1")) as $events | $ledgers[0] as $ledger |
+		map(select(.schema == "gputap.totals.1"))[0] as $totals |' --slurp --slurpfile ledgers ledger.json \
+		trace.json -- "$@")
+	[ -z "$failed" ] ||
+		fail "not true of the trace: $failed: $(head -c 3000 ledger.json) $(head -c 5000 trace.json)"
 }
 
 # The stamps of the ledger around an event, by the event's name.
@@ -31,20 +32,21 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 	need_modules fakegpu
 	trace drm -- sh -c '"$1" submit 0 100 30 & "$1" submit 1 60 20; wait; "$1" chain 10 1000' \
 		sh "$fire"
-	expect_agreement '$totals.lost == 0 and ($ledger.jobs | length) == 180'
+	filters=('$totals.lost == 0 and ($ledger.jobs | length) == 180')
 	for step in queue run done; do
-		expect_agreement "[\$events[] | select(.name == \"$step\") |
+		filters+=("[\$events[] | select(.name == \"$step\") |
 			[.context, .seqno, .ring, .pid]] | sort ==
-			([\$ledger.jobs[] | [.context, .seqno, .ring, .pid]] | sort)"
+			([\$ledger.jobs[] | [.context, .seqno, .ring, .pid]] | sort)")
 		# The order in each queue; in the ledger, jobs are in the order of their submission.
-		expect_agreement "[\$events[] | select(.name == \"$step\")] | group_by(.context) |
-			map(map(.seqno)) | all(. == sort)"
-		expect_agreement "$in_stamps"' ($ledger.jobs |
+		filters+=("[\$events[] | select(.name == \"$step\")] | group_by(.context) |
+			map(map(.seqno)) | all(. == sort)")
+		filters+=("$in_stamps"' ($ledger.jobs |
 			map({key: "\(.context) \(.seqno)", value: .}) | from_entries) as $jobs |
 			[$events[] | select(.name == "'"$step"'") |
 				within("'"$step"'"; $jobs["\(.context) \(.seqno)"])] |
-			(map(select(.)) | length) >= 0.95 * length'
+			(map(select(.)) | length) >= 0.95 * length')
 	done
+	expect_agreement "${filters[@]}"
 }
 
 @test "jobs: two sessions at once show the same" {
@@ -69,8 +71,8 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 	trace drm -- "$fire" blocked 5 300
 	expect_agreement '[$ledger.jobs[] | . as $job | .dependencies[] |
 		[$job.context, $job.seqno, .[0], .[1]]] | length == 5 and sort ==
-		([$events[] | select(.on_context) | [.context, .seqno, .on_context, .on_seqno]] | unique)'
-	expect_agreement '[$events[] | select(.name == "blocked")] | length == 5'
+		([$events[] | select(.on_context) | [.context, .seqno, .on_context, .on_seqno]] | unique)' \
+		'[$events[] | select(.name == "blocked")] | length == 5'
 }
 
 @test "jobs: a timeout is reported, with the error of the job" {
@@ -88,8 +90,8 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 		($ledger.fences[] | select(.timelines == "flood")) as $fired |
 		[("init", "enable_signal", "signaled", "destroy") as $name |
 			$flood | map(select(.name == $name)) | length] ==
-		[$fired.created, $fired.enabled, $fired.signaled, $fired.released]'
-	expect_agreement '[$events[] | select(.name == "wait_end")] | length == 50'
+		[$fired.created, $fired.enabled, $fired.signaled, $fired.released]' \
+		'[$events[] | select(.name == "wait_end")] | length == 50'
 }
 
 @test "vertical blanks: those delivered are of the sequence numbers that happened" {
@@ -102,8 +104,8 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 @test "one program under every source at once: each shows its part, and nothing is lost" {
 	need_modules fakegpu nvidia nvidia-uvm
 	trace all -- sh -c '"$1" submit 0 3 200; "$1" cuda 3' sh "$fire"
-	expect_agreement '[$events[] | select(.source == "drm" and .name == "done")] | length == 3'
-	expect_agreement '[$events[].source] | unique | index("drm") and index("fence") and index("syscall")'
+	expect_agreement '[$events[] | select(.source == "drm" and .name == "done")] | length == 3' \
+		'[$events[].source] | unique | index("drm") and index("fence") and index("syscall")'
 	run -0 jq -c 'select(.schema == "gputap.totals.1" and .lost > 0) | [.source, .recorded, .lost]' trace.json
 	[ -z "$output" ] || fail "lost: $output"
 }

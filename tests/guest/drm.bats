@@ -18,11 +18,12 @@ trace() {
 	"$fire" ledger >ledger.json
 }
 
-# holds FILTER: a statement about $events (an array) and $ledger that is true.
+# holds FILTER…: statements about $events (an array) and $ledger that are true.
 holds() {
-	jq -n --exit-status --slurpfile events events.json --slurpfile ledgers ledger.json \
-		"\$ledgers[0] as \$ledger | $1" >/dev/null ||
-		fail "not true: $1: $(head -c 4000 ledger.json)"
+	local failed
+	failed=$(first_false '$ledgers[0] as $ledger |' -n --slurpfile events events.json \
+		--slurpfile ledgers ledger.json -- "$@")
+	[ -z "$failed" ] || fail "not true: $failed: $(head -c 4000 ledger.json)"
 }
 
 # totals SOURCE: recorded, lost and unattributed events.
@@ -34,20 +35,20 @@ totals() {
 @test "jobs have the count, order, ring and process of the ledger, and their times are in its brackets" {
 	need_modules fakegpu
 	trace drm submit 0 200 20
-	holds '$ledger.jobs | length == 200'
+	filters=('$ledger.jobs | length == 200')
 	for step in queue run done; do
-		holds '($events | map(select(.name == "'$step'") | [.context, .seqno, .ring, .pid])) ==
+		filters+=('($events | map(select(.name == "'$step'") | [.context, .seqno, .ring, .pid])) ==
 			($ledger.jobs | map([.context, .seqno, .ring, .pid]))'
-		holds '($events | map(select(.name == "'$step'") | .time)) as $times |
-			[range(200)] | map($ledger.jobs[.].'$step' as $bracket |
-				$bracket[0] <= $times[.] and $times[.] <= $bracket[1]) |
-			(map(select(.)) | length) >= 190'
+			'($events | map(select(.name == "'$step'") | .time)) as $times |
+				[range(200)] | map($ledger.jobs[.].'$step' as $bracket |
+					$bracket[0] <= $times[.] and $times[.] <= $bracket[1]) |
+				(map(select(.)) | length) >= 190')
 	done
-	holds '$events | all(.process == "fire" and .device == "fakegpu")'
 	# The times of a job are those between its steps.
-	holds '($events | map(select(.name == "run") | .queued)) as $queued |
-		[range(200)] | all($ledger.jobs[.] as $job | $queued[.] <= $job.run[1] - $job.queue[0] and
-			$queued[.] >= $job.run[0] - $job.queue[1])'
+	holds "${filters[@]}" '$events | all(.process == "fire" and .device == "fakegpu")' \
+		'($events | map(select(.name == "run") | .queued)) as $queued |
+			[range(200)] | all($ledger.jobs[.] as $job | $queued[.] <= $job.run[1] - $job.queue[0] and
+				$queued[.] >= $job.run[0] - $job.queue[1])'
 	[ "$(totals drm)" = "[$(wc -l <events.json),0,0]" ]
 }
 
@@ -55,8 +56,8 @@ totals() {
 	need_modules fakegpu
 	trace drm chain 20 100
 	holds '($events | map(select(.name == "done") | .ring) | group_by(.) | map([.[0], length])) ==
-		[["copy", 20], ["render", 20]]'
-	holds '$events | all(.name != "canceled")'
+		[["copy", 20], ["render", 20]]' \
+		'$events | all(.name != "canceled")'
 	[ "$(totals drm)" = "[$(wc -l <events.json),0,0]" ]
 }
 
@@ -66,13 +67,13 @@ totals() {
 	holds '($ledger.jobs | map(select(.dependencies != [])) |
 			map([.context, .seqno, .dependencies[0][0], .dependencies[0][1]]) | sort) ==
 		($events | map(select(.name == "dependency" or .name == "blocked") |
-			[.context, .seqno, .on_context, .on_seqno]) | unique)'
-	holds '$events | map(select(.name == "blocked")) | length == 10'
-	holds '($events | map(select(.name == "blocked") | [.context, .seqno])) ==
-		($events | map(select(.name == "unblocked") | [.context, .seqno]))'
+			[.context, .seqno, .on_context, .on_seqno]) | unique)' \
+		'$events | map(select(.name == "blocked")) | length == 10' \
+		'($events | map(select(.name == "blocked") | [.context, .seqno])) ==
+			($events | map(select(.name == "unblocked") | [.context, .seqno]))'
 	# A job is blocked no longer than it is queued.
-	holds '$events | map(select(.name == "run")) | all(.blocked <= .queued)'
-	holds '$events | map(select(.name == "unblocked") | .blocked) | all(. > 0)'
+	holds '$events | map(select(.name == "run")) | all(.blocked <= .queued)' \
+		'$events | map(select(.name == "unblocked") | .blocked) | all(. > 0)'
 }
 
 @test "a job that waits for another process has that process as the one that blocks it" {
@@ -90,9 +91,9 @@ totals() {
 	need_modules fakegpu
 	trace drm hang 0
 	holds '($events | map(select(.name == "timeout") | [.context, .seqno])) ==
-		[$ledger.jobs[0] | [.context, .seqno]]'
-	holds '($events | map(select(.name == "done") | [.seqno, .error]) | sort) ==
-		[[1, "ETIME"], [2, null]]'
+		[$ledger.jobs[0] | [.context, .seqno]]' \
+		'($events | map(select(.name == "done") | [.seqno, .error]) | sort) ==
+			[[1, "ETIME"], [2, null]]'
 	gputap stat --gpu nvidia -e drm --json -o stat.json -- "$fire" hang 0
 	run -0 jq -c '.sources[0].rings | map([.ring, .jobs, .done, .errors, .timeouts])' stat.json
 	[ "$output" = '[["render",2,2,1,1]]' ]
@@ -152,10 +153,10 @@ account_of_fences() {
 	trace fence fences 100 1
 	holds '($events | map(select(.timeline == "flood") | .name) | group_by(.) | map([.[0], length])) ==
 		[["destroy", 100], ["enable_signal", 100], ["init", 100], ["signaled", 100],
-		 ["wait_end", 100], ["wait_start", 100]]'
-	holds '$events | map(select(.timeline == "flood")) | all(.driver == "fakegpu" and .pid > 0)'
-	holds '$events | map(select(.timeline == "flood" and (.name == "init" or .name == "signaled" or
-		.name == "destroy"))) | sort_by(.seqno) | [.[].name] == [range(100) | "init", "signaled", "destroy"]'
+		 ["wait_end", 100], ["wait_start", 100]]' \
+		'$events | map(select(.timeline == "flood")) | all(.driver == "fakegpu" and .pid > 0)' \
+		'$events | map(select(.timeline == "flood" and (.name == "init" or .name == "signaled" or
+			.name == "destroy"))) | sort_by(.seqno) | [.[].name] == [range(100) | "init", "signaled", "destroy"]'
 }
 
 @test "a wait lasts from wait_start to wait_end, and stat has its distribution" {
@@ -187,9 +188,9 @@ account_of_fences() {
 	wait $tracer
 	jq -c 'select(.schema == "gputap.event.1")' out.json >events.json
 	"$fire" ledger >ledger.json
-	holds '$events | map(select(.name == "vblank" and .pid == 0)) | length >= 20'
-	holds '($events | map(select(.name == "vblank") | .sequence)) - ($ledger.vblanks | map(.sequence)) == []'
-	holds '$events | map(select(.name == "vblank")) | (map(select(.device == "fakegpu")) | length) == length'
+	holds '$events | map(select(.name == "vblank" and .pid == 0)) | length >= 20' \
+		'($events | map(select(.name == "vblank") | .sequence)) - ($ledger.vblanks | map(.sequence)) == []' \
+		'$events | map(select(.name == "vblank")) | (map(select(.device == "fakegpu")) | length) == length'
 	# The time of a vblank is that of the interrupt, not that of the event.
 	holds '[$events[] | select(.name == "vblank") | . as $vblank |
 		($ledger.vblanks[] | select(.sequence == $vblank.sequence)).event[1] >= $vblank.timestamp] | all'
@@ -199,10 +200,10 @@ account_of_fences() {
 	need_modules fakegpu
 	trace vblank vblank 10
 	holds '($events | map(.name) | group_by(.) | map([.[0], length])) ==
-		[["vblank_delivered", 10], ["vblank_queued", 10]]'
-	holds '$events | all(.process == "fire" and .device == "fakegpu")'
-	holds '$events | map(select(.name == "vblank_delivered")) | all(.late > 0 and .queued > 0 and
-		.queued < 1000000000)'
+		[["vblank_delivered", 10], ["vblank_queued", 10]]' \
+		'$events | all(.process == "fire" and .device == "fakegpu")' \
+		'$events | map(select(.name == "vblank_delivered")) | all(.late > 0 and .queued > 0 and
+			.queued < 1000000000)'
 	gputap stat --gpu nvidia -e vblank --json -o stat.json -- "$fire" vblank 10
 	run -0 jq -c '.sources[0].crtcs | map([.device, .crtc, .queued, .delivered, .delivery_latency.count,
 		.queue_latency.count])' stat.json
@@ -238,7 +239,7 @@ account_of_fences() {
 	"$fire" ledger >ledger.json
 	holds '$ledger.jobs | length == 60' # the kernel waits a second before it kills an entity
 	holds '($events | map(select(.name == "done" or .name == "canceled") | .seqno) | sort) ==
-		($ledger.jobs | map(.seqno))'
-	holds '$events | map(select(.name == "canceled")) | length > 0 and all(.ran == 0)'
-	holds '$events | map(select(.name == "done")) | all(.ran > 0)'
+		($ledger.jobs | map(.seqno))' \
+		'$events | map(select(.name == "canceled")) | length > 0 and all(.ran == 0)' \
+		'$events | map(select(.name == "done")) | all(.ran > 0)'
 }

@@ -9,19 +9,19 @@ load guest
 	"$fire" submit 0 20 50
 	"$fire" submit 1 5 50
 	expect_ledger '[.jobs[] | select(.comm == "fire" and .error == 0)] | group_by(.ring) |
-		map([.[0].ring, length, ([.[].pid] | unique | length)]) == [["copy", 5, 1], ["render", 20, 1]]'
-	expect_ledger '[.jobs[] | (.queue[0] <= .queue[1]) and (.run[0] <= .run[1]) and
-		(.done[0] <= .done[1]) and .queue[0] <= .run[1] and .run[1] <= .done[0]] | all'
+		map([.[0].ring, length, ([.[].pid] | unique | length)]) == [["copy", 5, 1], ["render", 20, 1]]' \
+		'[.jobs[] | (.queue[0] <= .queue[1]) and (.run[0] <= .run[1]) and
+			(.done[0] <= .done[1]) and .queue[0] <= .run[1] and .run[1] <= .done[0]] | all'
 }
 
 @test "a job starts after those that it depends on, of its own process and of another" {
 	need_modules fakegpu
 	"$fire" chain 3 2000
 	"$fire" sync-file 3000
-	expect_ledger '[.jobs[] | select(.dependencies != [])] | length == 4'
-	expect_ledger '.jobs as $jobs | [$jobs[] | select(.dependencies != []) | . as $job |
-		$jobs[] | select([.context, .seqno] == $job.dependencies[0]) | .done[0] < $job.run[1]] | all'
-	expect_ledger '[.jobs[-2:][].pid] | unique | length == 2'
+	expect_ledger '[.jobs[] | select(.dependencies != [])] | length == 4' \
+		'.jobs as $jobs | [$jobs[] | select(.dependencies != []) | . as $job |
+			$jobs[] | select([.context, .seqno] == $job.dependencies[0]) | .done[0] < $job.run[1]] | all' \
+		'[.jobs[-2:][].pid] | unique | length == 2'
 }
 
 @test "a job that hangs ends by the timeout, and the one after it completes" {
@@ -62,10 +62,10 @@ flood_released() {
 		nvidia_vma_open: 1, nvidia_vma_release: 1, nvidia_fault: 3, nvidia_isr: 4, nvidia_isr_msix: 2,
 		nvidia_isr_kthread_bh: 6, xid: 1, nvidia_suspend: 1, nvidia_resume: 1,
 		nvidia_p2p_get_pages: 1, nvidia_p2p_dma_map_pages: 1, nvlink_strcpy: 1, nvlink_memcpy: 1,
-		nvlink_memset: 1}'
-	expect_ledger '[.uvm[].function] | group_by(.) | map({(.[0]): length}) | add == {
-		uvm_open_entry: 1, uvm_release_entry: 1, uvm_unlocked_ioctl_entry: 3, uvm_mmap_entry: 1,
-		uvm_vm_fault_wrapper_entry: 2, uvm_perf_event_notify: 2, uvm_vm_close_managed_entry: 1}'
+		nvlink_memset: 1}' \
+		'[.uvm[].function] | group_by(.) | map({(.[0]): length}) | add == {
+			uvm_open_entry: 1, uvm_release_entry: 1, uvm_unlocked_ioctl_entry: 3, uvm_mmap_entry: 1,
+			uvm_vm_fault_wrapper_entry: 2, uvm_perf_event_notify: 2, uvm_vm_close_managed_entry: 1}'
 	dmesg | grep -q 'NVRM: Xid (PCI:.*): 79, GPU has fallen off the bus'
 	grep -q ' nvidia_resume.isra.0' /proc/kallsyms
 }

@@ -17,71 +17,72 @@ trace_calls() {
 	"$fire" ledger >ledger.json
 }
 
-# expect FILTER: a question about the events ($events) and the ledger ($ledger) whose answer is true.
+# expect FILTER…: questions about the events ($events) and the ledger ($ledger) whose answers are true.
 expect() {
-	jq -n --exit-status --slurpfile lines out.json --slurpfile file ledger.json \
-		"(\$lines | map(select(.source == \"nvidia\" and .schema == \"gputap.event.1\"))) as \$events |
-		\$file[0] as \$ledger | $1" >/dev/null ||
-		fail "not true: $1: $(cat out.json ledger.json)"
+	local failed
+	failed=$(first_false '($lines |
+			map(select(.source == "nvidia" and .schema == "gputap.event.1"))) as $events |
+		$file[0] as $ledger |' -n --slurpfile lines out.json --slurpfile file ledger.json -- "$@")
+	[ -z "$failed" ] || fail "not true: $failed: $(cat out.json ledger.json)"
 }
 
 @test "each call is shown with its arguments and its process, within the time that it took" {
 	trace_calls --sample ioctl=100% -- "$fire" cuda 3
 	expect '[$events[] | select(.name == "open" or .name == "close") | [.name, .minor]] ==
-		[["open", "255"], ["close", "255"], ["open", "0"], ["close", "0"]]'
-	expect '[$events[] | select(.name == "mmap") | [.offset, .length]] ==
-		[$ledger.nvidia[] | select(.function == "nvidia_mmap") | [.values[1], .values[2]]]'
-	expect '[$events[] | select(.name == "fault") | .address] | length == 3'
-	expect '[$events[] | select(.name == "ioctl") | .command_name] | length == 6 and
-		all(. == "NV_ESC_RM_CONTROL NV2080_CTRL_CMD_GPU_GET_NAME_STRING")'
-	expect '[$events[] | select(.name == "uvm_ioctl") | .command_name] ==
-		["UVM_INITIALIZE", "UVM_INITIALIZE", "UVM_INITIALIZE"]'
-	expect '[$events[] | select(.name == "ioctl") | [.pid, .tid, .time, .time + .duration]] as $calls |
-		[$ledger.nvidia[] | select(.function == "nvidia_unlocked_ioctl")] | to_entries |
-		all($calls[.key] as $call | .value.pid == $call[0] and .value.tid == $call[1] and
-			.value.time[0] >= $call[2] and .value.time[1] <= $call[3])'
+		[["open", "255"], ["close", "255"], ["open", "0"], ["close", "0"]]' \
+		'[$events[] | select(.name == "mmap") | [.offset, .length]] ==
+			[$ledger.nvidia[] | select(.function == "nvidia_mmap") | [.values[1], .values[2]]]' \
+		'[$events[] | select(.name == "fault") | .address] | length == 3' \
+		'[$events[] | select(.name == "ioctl") | .command_name] | length == 6 and
+			all(. == "NV_ESC_RM_CONTROL NV2080_CTRL_CMD_GPU_GET_NAME_STRING")' \
+		'[$events[] | select(.name == "uvm_ioctl") | .command_name] ==
+			["UVM_INITIALIZE", "UVM_INITIALIZE", "UVM_INITIALIZE"]' \
+		'[$events[] | select(.name == "ioctl") | [.pid, .tid, .time, .time + .duration]] as $calls |
+			[$ledger.nvidia[] | select(.function == "nvidia_unlocked_ioctl")] | to_entries |
+			all($calls[.key] as $call | .value.pid == $call[0] and .value.tid == $call[1] and
+				.value.time[0] >= $call[2] and .value.time[1] <= $call[3])'
 }
 
 @test "ioctls are sampled, all are counted, and the two parts add up" {
 	trace_calls --sample ioctl=20% -- "$fire" cuda 500
-	expect '[$events[] | select(.name == "ioctl_total" or .name == "uvm_ioctl_total") | .count] | add == 1500'
-	expect '[$events[] | select(.name == "ioctl_total") | .durations[].count] | add == 1000'
-	expect '[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length as $shown |
-		$lines | map(select(.schema == "gputap.totals.1"))[0].unsampled + $shown == 1500 and
-			$shown > 150 and $shown < 600'
+	expect '[$events[] | select(.name == "ioctl_total" or .name == "uvm_ioctl_total") | .count] | add == 1500' \
+		'[$events[] | select(.name == "ioctl_total") | .durations[].count] | add == 1000' \
+		'[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length as $shown |
+			$lines | map(select(.schema == "gputap.totals.1"))[0].unsampled + $shown == 1500 and
+				$shown > 150 and $shown < 600'
 	trace_calls --sample ioctl=0% -- "$fire" cuda 50
 	expect '[$events[] | select(.name == "ioctl")] | length == 0'
 }
 
 @test "without --sample, ioctls are counted and one in a hundred is shown" {
 	trace_calls -- "$fire" cuda 1000
-	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 2000'
-	expect '[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length < 150'
+	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 2000' \
+		'[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length < 150'
 }
 
 @test "peer-to-peer memory has its address, its length and its entries" {
 	trace_calls -- "$fire" nvidia 'p2p 65536 200000'
 	expect '[$events[] | select(.name == "p2p_get_pages") | [.address, .length, .entries, .result]] ==
-		[["0x10000", 200000, 4, 0]]'
-	expect '[$events[] | select(.name == "p2p_dma_map_pages") | [.length, .entries, .peer]] ==
-		[[262144, 4, "0000:00:00.0"]]'
+		[["0x10000", 200000, 4, 0]]' \
+		'[$events[] | select(.name == "p2p_dma_map_pages") | [.length, .entries, .peer]] ==
+			[[262144, 4, "0000:00:00.0"]]'
 	trace_calls -- sh -c "$fire nvidia 'p2p 1 2' || :"
 	expect '[$events[] | select(.name == "p2p_get_pages") | [.result, .entries]] == [[-22, 0]]'
 }
 
 @test "suspend and resume have their durations, though a compiler renamed one of them" {
 	trace_calls -- sh -c "$fire nvidia suspend; $fire nvidia resume"
-	expect '[$events[] | select(.name == "suspend") | .duration] | length == 1 and .[0] >= 200000'
-	expect '[$events[] | select(.name == "resume") | .duration] | length == 1 and .[0] >= 300000'
+	expect '[$events[] | select(.name == "suspend") | .duration] | length == 1 and .[0] >= 200000' \
+		'[$events[] | select(.name == "resume") | .duration] | length == 1 and .[0] >= 300000'
 }
 
 @test "the latency from the interrupt to the bottom half is kept by device" {
 	trace_calls -- sh -c "$fire nvidia 'isr 5'; $fire nvidia 'msix 4'"
 	expect '[$events[] | select(.name == "isr_bottom_half_total") | [.command, .count]] | sort ==
-		[["0x2a", 5], ["0x2b", 4]]'
-	expect '[$events[] | select(.name == "isr_msix_total") | .count] | add == 4'
-	expect '[$events[] | select(.name == "isr_total") | .count] | add == 5'
-	expect '[$events[] | select(.name == "isr_bottom_half_total")] | all(.total >= .longest and .longest > 0)'
+		[["0x2a", 5], ["0x2b", 4]]' \
+		'[$events[] | select(.name == "isr_msix_total") | .count] | add == 4' \
+		'[$events[] | select(.name == "isr_total") | .count] | add == 5' \
+		'[$events[] | select(.name == "isr_bottom_half_total")] | all(.total >= .longest and .longest > 0)'
 }
 
 @test "an Xid has its meaning, and the process of its message with its last ioctls" {
@@ -102,9 +103,9 @@ expect() {
 	END
 	trace_calls --sample ioctl=0% -- python3 own.py
 	expect '[$events[] | select(.name == "xid")][0] | .process == "python3" and .code == 31 and
-		.meaning == "GPU memory page fault"'
-	expect '[$events[] | select(.name == "recent_ioctls")][0].ioctls |
-		map(.control) == [range(2; 10) | "0x2080011\(.)"]'
+		.meaning == "GPU memory page fault"' \
+		'[$events[] | select(.name == "recent_ioctls")][0].ioctls |
+			map(.control) == [range(2; 10) | "0x2080011\(.)"]'
 }
 
 @test "an Xid is a trigger of a flight recorder, and the file has it" {
@@ -135,9 +136,9 @@ expect() {
 			sleep 0.1
 		done
 		$fire cuda 2"
-	expect '[$events[] | select(.name == "ioctl")] | length == 4'
-	expect '[$events[] | select(.name == "uvm_ioctl")] | length == 2'
-	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 4'
+	expect '[$events[] | select(.name == "ioctl")] | length == 4' \
+		'[$events[] | select(.name == "uvm_ioctl")] | length == 2' \
+		'[$events[] | select(.name == "ioctl_total") | .count] | add == 4'
 }
 
 @test "calls of processes that are not traced are not counted" {
@@ -147,15 +148,16 @@ expect() {
 	expect '[$events[] | select(.pid != 0)] == []'
 }
 
-# expect_faults FILTER: a question about the faults on UVM's memory ($events) and the calls of UVM ($calls).
+# expect_faults FILTER…: questions about the faults on UVM's memory ($events) and the calls of UVM ($calls).
 expect_faults() {
-	jq -n --exit-status --slurpfile lines out.json --slurpfile file ledger.json '
+	local failed
+	failed=$(first_false '
 		def hex: [recurse(if . >= 16 then . / 16 | floor else empty end) % 16] | reverse |
 			"0x" + (map(. as $digit | "0123456789abcdef"[$digit:$digit + 1]) | add);
 		[$lines[] | select(.name == "uvm_fault" or .name == "uvm_gpu_fault")] as $events |
 		($lines | map(select(.schema == "gputap.totals.1"))[0]) as $totals |
-		$file[0].uvm as $calls | '"$1" >/dev/null ||
-		fail "not true: $1: $(grep -e uvm -e totals out.json) $(cat ledger.json)"
+		$file[0].uvm as $calls |' -n --slurpfile lines out.json --slurpfile file ledger.json -- "$@")
+	[ -z "$failed" ] || fail "not true: $failed: $(grep -e uvm -e totals out.json) $(cat ledger.json)"
 }
 
 @test "faults on UVM's memory are shown, of CPUs and of GPUs, as many as there were" {
@@ -165,11 +167,11 @@ expect_faults() {
 	"$fire" ledger >ledger.json
 	expect_faults '[$events[] | select(.name == "uvm_fault") | [.address, .pid, .flags]] ==
 		[$calls[] | select(.function == "uvm_vm_fault_wrapper_entry") | [(.values[0] | hex), .pid, "write"]] and
-		([$events[] | select(.name == "uvm_fault")] | length == 7 and all(.duration > 0))'
-	expect_faults '[$events[] | select(.name == "uvm_gpu_fault") | [.address, .pid, .flags]] ==
-		[$calls[] | select(.function == "uvm_perf_event_notify" and .values[0] == 6 and .values[1] == 1) |
-			[(.values[2] | hex), 0, "gpu"]] and
-		([$events[] | select(.name == "uvm_gpu_fault")] | length == 40) and $totals.lost == 0'
+		([$events[] | select(.name == "uvm_fault")] | length == 7 and all(.duration > 0))' \
+		'[$events[] | select(.name == "uvm_gpu_fault") | [.address, .pid, .flags]] ==
+			[$calls[] | select(.function == "uvm_perf_event_notify" and .values[0] == 6 and .values[1] == 1) |
+				[(.values[2] | hex), 0, "gpu"]] and
+			([$events[] | select(.name == "uvm_gpu_fault")] | length == 40) and $totals.lost == 0'
 	# A GPU's faults belong to no process, so to none that a filter excludes.
 	gputap trace -e fault --json -o out.json --comm other -- sh -c "$faults"
 	expect_faults '($events | map(.name) | unique == ["uvm_gpu_fault"] and length == 40) and $totals.unattributed == 0'
