@@ -191,6 +191,13 @@ static bool has_counted(const struct random_module *module, int seed, int number
 	return true;
 }
 
+static void print_programs(const struct random_module *module)
+{
+	for (uint32_t i = 0; i < module->patched.probes.count; i++)
+		printf("# %s %s\n", module->chosen[i]->section,
+		       module->patched.switchable && !module->patched.switches[i] ? "off" : "on");
+}
+
 static bool run_both(struct random_module *module, int seed, int number,
 		     struct gt_cl_program *plain, struct gt_cl_program *patched)
 {
@@ -200,9 +207,12 @@ static bool run_both(struct random_module *module, int seed, int number,
 	if (!run_random(module, plain, number, false, expected) ||
 	    !run_random(module, patched, number, true, found))
 		return false;
-	if (memcmp(expected, found, sizeof(found))) {
-		TAP_FAIL("module %d: kernel %d differs, with %s", seed, number,
-			 module->chosen[0]->section);
+	for (uint32_t i = 0; i < OUT_WORDS; i++) {
+		if (expected[i] == found[i])
+			continue;
+		print_programs(module);
+		TAP_FAIL("module %d, kernel %d: word %u of work-item %u is %#x, not %#x", seed,
+			 number, i % ZONE, i / ZONE, found[i], expected[i]);
 		return false;
 	}
 	return has_counted(module, seed, number, found);
