@@ -103,6 +103,7 @@ static void end_process(struct gt_inject_clocks *clocks)
 	if (clocks->fd < 0)
 		return;
 	gt_cleanup_close(&clocks->fd);
+	clocks->fd = -1;
 	kill(clocks->pid, SIGKILL);
 	while (waitpid(clocks->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;

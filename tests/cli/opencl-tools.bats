@@ -28,6 +28,14 @@ tool() {
 		.exits == 65536 and .blocks == 1024 and .time > 0 and .cycles > 0)'
 }
 
+@test "each of several OpenCL programs gets the programs of a tool that reads clocks" {
+	need_cycle_counter
+	gputap cudacounter --gpu soft -- sh -c '"$1" plain; "$1" plain; "$1" plain' sh "$kernels"
+	expect_status 0
+	expect_output_line '^right$'
+	expect_error_line '^gputap: 3 modules: 3 patched \(3 side, 0 whole\), 0 SASS only, 0 failed'
+}
+
 @test "kernelretsnoop sees the work-items of each launch of an OpenCL kernel exit" {
 	tool kernelretsnoop queues
 	expect_json '.[0].launches | length == 4 and map(.launch) == [1, 2, 3, 4] and
