@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bars.h"
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -15,8 +16,6 @@
 
 enum {
 	RECORDS_AT_ONCE = 1 << 14,
-	BAR = 40,
-	POWERS = 64,
 };
 
 static int open_launches(struct gt_gpu_run *run)
@@ -162,45 +161,14 @@ static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 
 /* ---- histogram ------------------------------------------------------------------------- */
 
-/* Launches by the power of two of their latency; [0]: less than 1 ns. */
-struct launch_histogram {
-	uint64_t counts[POWERS + 1];
-};
-
-static struct launch_histogram count_latencies(const struct gt_launch_matches *matches)
-{
-	struct launch_histogram histogram = {0};
-
-	gt_vec_each (match, &matches->items)
-		histogram.counts[match->latency < 1
-					 ? 0
-					 : 64 - __builtin_clzll((uint64_t)match->latency)]++;
-	return histogram;
-}
-
 static void put_histogram(const struct gt_launch_matches *matches, struct gt_strbuf *text)
 {
-	const struct launch_histogram histogram = count_latencies(matches);
-	uint64_t most = 1;
+	uint64_t counts[64] = {0};
 
-	for (unsigned i = 0; i <= POWERS; i++)
-		most = histogram.counts[i] > most ? histogram.counts[i] : most;
-	gt_strbuf_puts(text, "\n     LATENCY FROM    LAUNCHES\n");
-	for (unsigned i = 0; i <= POWERS; i++) {
-		gt_auto_strbuf from = GT_STRBUF_INIT;
-
-		if (!histogram.counts[i])
-			continue;
-		if (i)
-			gt_format_duration(&from, UINT64_C(1) << (i - 1));
-		else
-			gt_strbuf_puts(&from, "below 0");
-		gt_strbuf_printf(text, "%17s %11" PRIu64 "  ", gt_strbuf_string(&from),
-				 histogram.counts[i]);
-		for (uint64_t bar = 0; bar * most < histogram.counts[i] * BAR; bar++)
-			gt_strbuf_putc(text, '#');
-		gt_strbuf_putc(text, '\n');
-	}
+	gt_vec_each (match, &matches->items)
+		counts[match->latency < 2 ? 0 : 63 - __builtin_clzll((uint64_t)match->latency)]++;
+	gt_strbuf_puts(text, "\nLATENCY FROM .. BELOW        LAUNCHES\n");
+	gt_put_time_bars(text, counts);
 }
 
 /* ---- what is known of clocks, and what is not known ------------------------------------ */

@@ -58,8 +58,8 @@ nothing_is_unmatched='.[0] | .violations == 0 and .ambiguous == 0 and .failed ==
 	expect_status 0
 	expect_output_line '^LAUNCHES +MIN +MEDIAN +P99 +MAX +KERNEL$'
 	expect_output_line '^ +16 .* [nµm]?s  step$'
-	expect_output_line '^     LATENCY FROM    LAUNCHES$'
-	expect_output_line '^ +[0-9.]+ [nµm]?s +[0-9]+  #+$'
+	expect_output_line '^LATENCY FROM \.\. BELOW        LAUNCHES$'
+	expect_output_line '^ +[0-9.]+ [nµm]?s \.\. [0-9.]+ [nµm]?s +[0-9]+  #+$'
 	expect_output_line '^GPU clock = CLOCK_MONOTONIC [+-] [0-9.]+ [nµm]?s ± [0-9.]+ [nµm]?s.*; the same error bound holds for latencies$'
 	expect_no_error_line 'was not attached'
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <string.h>
 
+#include "base/bars.h"
 #include "base/histogram.h"
 #include "base/ranges.h"
 #include "tap.h"
@@ -13,6 +15,23 @@ static uint64_t random_number(void)
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
 	return random_state;
+}
+
+TEST("bars of times have both bounds, aligned by characters, and the first may have negative times")
+{
+	const uint64_t counts[64] = {[0] = 1, [2] = 40, [10] = 3, [63] = 1};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	const char *line;
+
+	gt_put_time_bars(&text, counts);
+	line = gt_strbuf_string(&text);
+	CHECK(strstr(line, "             .. 2 ns                1  #\n") == line);
+	CHECK(strstr(
+		line,
+		"        4 ns .. 8 ns               40  ########################################"
+		"\n"));
+	CHECK(strstr(line, "        8 ns .. 16 ns               0\n"));
+	CHECK(strstr(line, "     1.02 µs .. 2.05 µs             3  ###\n"));
 }
 
 TEST("an empty histogram has neither mean nor quantiles")

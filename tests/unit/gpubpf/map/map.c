@@ -405,7 +405,7 @@ TEST("histograms of powers of two are bars")
 		"           2 .. 3                  10  ##########\n"
 		"           4 .. 7                   0\n"
 		"           8 .. 15                 40  ########################################\n"
-		"          16 ..                     1  #\n",
+		"          16 and up                 1  #\n",
 		"{\"name\":\"counts\",\"type\":\"array\",\"key_size\":4,\"value_size\":8,"
 		"\"max_entries\":5,\"copies\":1,\"entries\":[{\"key\":1,\"value\":10},"
 		"{\"key\":3,\"value\":40},{\"key\":4,\"value\":1}],\"histogram\":[{\"min\":2,"
