@@ -73,6 +73,7 @@ struct recording {
 	uint64_t suppressed;             /* triggers that came too soon, or after the last file */
 	uint64_t triggered;              /* when the last file was written, ns; 0: none was */
 	uint64_t start, shown;           /* of the recording; of the line on the terminal */
+	uint64_t first, last;            /* times of the command's events, ns; 0: there was none */
 	uint64_t lost;                   /* events for which there was no memory */
 	struct gt_capture_totals totals; /* of the file, once it is written */
 };
@@ -128,6 +129,26 @@ static void show_progress(struct recording *recording)
 	recording->has_line = true;
 }
 
+/*
+ * Extend the time of the command: what gputap does before and after it has no process, and what
+ * names things may come earlier than the start of their process.
+ */
+static void note_time(struct recording *recording, const struct gt_event *event)
+{
+	uint64_t duration = 0, begun;
+
+	if (!recording->has_command || !event->process || !event->time ||
+	    event->clock != GT_CLOCK_MONOTONIC ||
+	    (gt_capture_names(event) && event->kind != GT_EVENT_process))
+		return;
+	gt_event_duration(event, &duration);
+	begun = duration < event->time ? event->time - duration : 1;
+	if (!recording->first || begun < recording->first)
+		recording->first = begun;
+	if (event->time > recording->last)
+		recording->last = event->time;
+}
+
 static void put_totals(struct gt_strbuf *text, const struct gt_capture_totals *totals,
 		       const char *path)
 {
@@ -149,9 +170,14 @@ static void put_totals(struct gt_strbuf *text, const struct gt_capture_totals *t
 
 static void print_summary(const struct recording *recording)
 {
+	struct gt_capture_totals totals = recording->totals;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	put_totals(&text, &recording->totals, recording->path);
+	if (recording->first) {
+		totals.start = recording->first;
+		totals.end = recording->last;
+	}
+	put_totals(&text, &totals, recording->path);
 	gt_cli_error("recorded %s", gt_strbuf_string(&text));
 	if (strcmp(recording->path, "-"))
 		gt_cli_error("show it with: %s %s", hint(), recording->path);
@@ -281,6 +307,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 {
 	struct recording *recording = opaque;
 
+	note_time(recording, event);
 	return recording->ring ? put_in_ring(recording, names, event)
 			       : gt_capture_write(recording->writer, event);
 }

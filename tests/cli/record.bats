@@ -38,6 +38,17 @@ info() {
 	expect_output_line '^ *100 .* cudaGetDevice$'
 }
 
+@test "the time that record prints is that of the command, without gputap's start and end" {
+	local recorded whole
+	record -e cuda -o run.gtap -- "$calls" 20
+	recorded=$(sed -En 's/^gputap: recorded .*, of (.*): run\.gtap$/\1/p' <<<"$stderr")
+	gputap report run.gtap
+	expect_output_line "^[0-9]+ calls: $recorded of wall time"
+	gputap info run.gtap
+	whole=$(sed -En 's/^time: +(.*) from .*/\1/p' <<<"$output")
+	[ "$recorded" != "$whole" ] || fail "the time of the capture is that of the command"
+}
+
 @test "without -e record enables every source that works, and says which others do not and why" {
 	record -o all.gtap -- "$calls" 1
 	expect_status 0
