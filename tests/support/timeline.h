@@ -89,6 +89,9 @@ static inline void synchronize_stream(uint64_t handle)
 }
 
 /* The times of an operation of the current thread; returned: of the driver's call, or 0. */
+/* The bound of the error of the times that are fed, ns. */
+static uint64_t work_error;
+
 static inline void feed_returned_work(enum gt_gpu_operation operation, uint64_t submitted,
 				      uint64_t returned, uint64_t begin, uint64_t end)
 {
@@ -106,6 +109,7 @@ static inline void feed_returned_work(enum gt_gpu_operation operation, uint64_t 
 		.object = KERNEL,
 		.handle = 0xc0,
 		.operation = operation,
+		.error = work_error,
 	};
 
 	feed_event(&event.head);

@@ -506,6 +506,22 @@ static void find_release(struct pending *pending, struct pending_operation *oper
 		interval->released = interval->start;
 }
 
+/*
+ * What a call waited for had ended when it returned. An end that is measured later, within the
+ * error of the clocks, is corrected; one that is later than this contradicts the calls.
+ */
+static void bound_end(struct gt_gpu_interval *interval)
+{
+	uint64_t bound = interval->wait.end;
+
+	if (!interval->wait.number || interval->end <= bound ||
+	    interval->end > bound + interval->error)
+		return;
+	interval->end = bound;
+	if (interval->start > bound)
+		interval->start = bound;
+}
+
 static int emit_first(struct pending *pending, const struct gt_names *names,
 		      struct pending_stream *stream, uint64_t now)
 {
@@ -514,6 +530,8 @@ static int emit_first(struct pending *pending, const struct gt_names *names,
 	uint64_t ended;
 	int error;
 
+	if (operation->measured)
+		bound_end(interval);
 	find_release(pending, operation);
 	if (!operation->measured) {
 		estimate_times(operation, now);

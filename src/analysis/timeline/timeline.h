@@ -127,7 +127,11 @@ struct gt_gpu_interval {
 	uint64_t submitted, released, start, end;
 	enum gt_gpu_release release;
 	uint64_t releaser; /* the operation that released it; 0: none */
-	uint64_t error;    /* bound of the error of measured times */
+	/*
+	 * Bound of the error of measured times. An end after the return of `wait` by no more than
+	 * this is set to it.
+	 */
+	uint64_t error;
 	/*
 	 * Estimated times: so many operations of the stream share the time from `start` to `end`,
 	 * and which part is whose is not known. Else 1.

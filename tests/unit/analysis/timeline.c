@@ -207,6 +207,24 @@ TEST("a gpu_work event without a call is an operation of its own")
 	CHECK_INT(gt_timeline_totals(timeline)->unmatched, 1);
 }
 
+TEST("what a copy waited for itself ends with its call, where the clocks' error says otherwise")
+{
+	uint64_t submitted;
+
+	start_timeline();
+	work_error = 2000;
+	for (unsigned late = 1999; late <= 2001; late++) {
+		submitted = stream.now + 1500;
+		copy(DEVICE, HOST, 4096, H2D);
+		feed_work(GT_GPU_COPY_TO_DEVICE, submitted, submitted + 10, stream.now + late);
+		/* One that is later than the error of the clocks is a contradiction, and stays. */
+		CHECK_INT(gpu[gpu_count - 1].end, stream.now + (late > 2000 ? late : 0));
+	}
+	work_error = 0;
+	CHECK_INT(gpu_count, 3);
+	CHECK_INT(gt_timeline_totals(timeline)->contradicted, 1);
+}
+
 TEST("times that contradict the calls are counted")
 {
 	start_timeline();
