@@ -21,6 +21,20 @@ struct gt_diag {
 int gt_diag(struct gt_diag *diag, int error, const char *stage, const char *place,
 	    const char *format, ...) gt_printf(5, 6);
 
+enum gt_file_use { GT_FILE_READ, GT_FILE_WRITTEN };
+
+/*
+ * What to do about an error of a file, -Exxx, as the end of a sentence: ": choose another file".
+ * Empty where there is no advice for it.
+ */
+const char *gt_file_advice(int error, enum gt_file_use use);
+/*
+ * gt_diag for an error of a file: "REASON: ADVICE", after "WHAT: " unless `what` is NULL. Returns
+ * `error`.
+ */
+int gt_diag_file(struct gt_diag *diag, int error, const char *stage, const char *path,
+		 enum gt_file_use use, const char *what);
+
 /* Returns whether a message is set. */
 static inline int gt_diag_is_set(const struct gt_diag *diag)
 {

@@ -81,17 +81,17 @@ int gt_file_read(const char *path, size_t limit, struct gt_file *ret_file, struc
 	int error;
 
 	if (fd < 0)
-		return gt_diag(diag, -errno, "read", path, "%s", strerror(errno));
+		return gt_diag_file(diag, -errno, "read", path, GT_FILE_READ, NULL);
 	if (fstat(fd, &status) < 0)
-		return gt_diag(diag, -errno, "read", path, "%s", strerror(errno));
+		return gt_diag_file(diag, -errno, "read", path, GT_FILE_READ, NULL);
 	if (S_ISDIR(status.st_mode))
-		return gt_diag(diag, -EISDIR, "read", path, "is a directory");
+		return gt_diag_file(diag, -EISDIR, "read", path, GT_FILE_READ, NULL);
 	error = read_to_end(fd, S_ISREG(status.st_mode) ? status.st_size : 0, limit, ret_file);
 	if (error == -EFBIG)
 		return gt_diag(diag, error, "read", path,
 			       "longer than %zu bytes, which is the limit", limit);
 	if (error)
-		return gt_diag(diag, error, "read", path, "%s", strerror(-error));
+		return gt_diag_file(diag, error, "read", path, GT_FILE_READ, NULL);
 	return 0;
 }
 

@@ -72,8 +72,8 @@ static int copy_into(const struct gt_replacement *replacement, struct gt_diag *d
 	int error = to < 0 ? -errno : 0;
 
 	if (error)
-		return gt_diag(diag, error, "write", replacement->path, "cannot be replaced: %s",
-			       strerror(-error));
+		return gt_diag_file(diag, error, "write", replacement->path, GT_FILE_WRITTEN,
+				    "cannot be replaced");
 	error = ftruncate(to, 0) ? -errno : copy_all(from, to);
 	return error ? gt_diag(diag, error, "write", replacement->path,
 			       "cannot be written: %s; the contents are in %s", strerror(-error),
@@ -106,8 +106,8 @@ int gt_replacement_commit(struct gt_replacement *replacement, struct gt_diag *di
 		if (!error && rename(replacement->partial, replacement->path))
 			error = -errno;
 		if (error)
-			gt_diag(diag, error, "write", replacement->path, "cannot be replaced: %s",
-				strerror(-error));
+			gt_diag_file(diag, error, "write", replacement->path, GT_FILE_WRITTEN,
+				     "cannot be replaced");
 	}
 	if (!error || kept) {
 		free(replacement->partial);

@@ -131,8 +131,7 @@ static int read_head(struct gt_capture_reader *reader, struct gt_diag *diag)
 	uint64_t size;
 
 	if (there < 0)
-		return gt_diag(diag, (int)there, "capture", reader->path, "%s",
-			       strerror((int)-there));
+		return gt_diag_file(diag, (int)there, "capture", reader->path, GT_FILE_READ, NULL);
 	if (!there)
 		return gt_diag(diag, -EBADMSG, "capture", reader->path,
 			       "an empty file: its recording wrote nothing");
@@ -181,7 +180,7 @@ int gt_capture_open(const char *path, struct gt_capture_reader **ret_reader, str
 	else
 		reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (reader->fd < 0)
-		return gt_diag(diag, -errno, "capture", path, "%s", strerror(errno));
+		return gt_diag_file(diag, -errno, "capture", path, GT_FILE_READ, NULL);
 	error = read_head(reader, diag);
 	if (!error && has_blocks(reader))
 		error = prepare_blocks(reader, diag);

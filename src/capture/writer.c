@@ -160,7 +160,7 @@ int gt_capture_create(const char *path, struct gt_capture_writer **ret_writer, s
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	}
 	if (fd < 0)
-		return gt_diag(diag, -errno, "capture", path, "%s", strerror(errno));
+		return gt_diag_file(diag, -errno, "capture", path, GT_FILE_WRITTEN, NULL);
 	writer = new_writer(path);
 	if (!writer)
 		return gt_diag(diag, -ENOMEM, "capture", path, "out of memory");
@@ -215,8 +215,8 @@ int gt_capture_finish(struct gt_capture_writer *writer, struct gt_capture_totals
 	if (close(writer->fd) < 0 && !error)
 		error = -errno;
 	if (error)
-		gt_diag(diag, error, "capture", writer->path, "cannot be written: %s",
-			strerror(-error));
+		gt_diag_file(diag, error, "capture", writer->path, GT_FILE_WRITTEN,
+			     "cannot be written");
 	free_writer(writer);
 	return error;
 }

@@ -173,7 +173,8 @@ static int write_output(const char *path, const struct gt_strbuf *text)
 		error = gt_write_all(is_standard ? STDOUT_FILENO : file, text->data, text->length);
 	if (!error)
 		return GT_EXIT_OK;
-	gt_cli_error("cannot write %s: %s", path, strerror(-error));
+	gt_cli_error("cannot write %s: %s%s", path, strerror(-error),
+		     gt_file_advice(error, GT_FILE_WRITTEN));
 	return GT_EXIT_FAILED;
 }
 

@@ -215,7 +215,8 @@ static int write_memory(const struct gt_cli_exec *self)
 		written &= !fclose(file);
 	if (written)
 		return GT_EXIT_OK;
-	gt_cli_error("cannot write the memory to %s: %s", path, strerror(errno));
+	gt_cli_error("cannot write the memory to %s: %s%s", path, strerror(errno),
+		     gt_file_advice(-errno, GT_FILE_WRITTEN));
 	return GT_EXIT_FAILED;
 }
 

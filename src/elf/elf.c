@@ -85,7 +85,7 @@ int gt_elf_read_table(const struct gt_elf *elf, uint64_t offset, uint64_t size, 
 		return gt_diag(diag, error, "elf", path,
 			       "truncated ELF: it became shorter while it was read");
 	if (error)
-		return gt_diag(diag, error, "elf", path, "cannot be read: %s", strerror(-error));
+		return gt_diag_file(diag, error, "elf", path, GT_FILE_READ, "cannot be read");
 	data[size] = 0;
 	*ret_data = gt_take(data);
 	return 0;
@@ -175,7 +175,7 @@ static int read_header(struct gt_elf *elf, struct gt_diag *diag)
 	int error = gt_elf_read(elf, 0, &elf->header, size);
 
 	if (error)
-		return gt_diag(diag, error, "elf", path, "cannot be read: %s", strerror(-error));
+		return gt_diag_file(diag, error, "elf", path, GT_FILE_READ, "cannot be read");
 	if (size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG))
 		return reject_foreign(elf, ident, size, diag);
 	if (size >= EI_NIDENT && ident[EI_CLASS] == ELFCLASS32)
@@ -333,7 +333,7 @@ static int open_file(struct gt_elf *elf, struct gt_diag *diag)
 	elf->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (elf->fd < 0 || fstat(elf->fd, &status) < 0) {
 		error = -errno;
-		return gt_diag(diag, error, "elf", path, "cannot be opened: %s", strerror(-error));
+		return gt_diag_file(diag, error, "elf", path, GT_FILE_READ, "cannot be opened");
 	}
 	if (!S_ISREG(status.st_mode))
 		return gt_diag(diag, S_ISDIR(status.st_mode) ? -EISDIR : -ENOEXEC, "elf", path,

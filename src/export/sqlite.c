@@ -658,7 +658,8 @@ static int sqlite_open(const struct gt_export_options *options, void **ret_state
 	if (error) {
 		if (state)
 			sqlite_free(state);
-		return gt_diag(diag, error, "export", options->output.path, "%s", strerror(-error));
+		return gt_diag_file(diag, error, "export", options->output.path, GT_FILE_WRITTEN,
+				    NULL);
 	}
 	*ret_state = state;
 	return 0;

@@ -18,7 +18,7 @@ int gt_sink_open(struct gt_sink *sink, const struct gt_output_options *options,
 	sink->fd = open(options->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	sink->owned = true;
 	if (sink->fd < 0)
-		return gt_diag(diag, -errno, "output", options->path, "%s", strerror(errno));
+		return gt_diag_file(diag, -errno, "output", options->path, GT_FILE_WRITTEN, NULL);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ int gt_sink_close(struct gt_sink *sink, struct gt_diag *diag)
 		error = -errno;
 	gt_strbuf_free(&sink->text);
 	if (error && error != -EPIPE)
-		gt_diag(diag, error, "output", sink->path, "cannot be written: %s",
-			strerror(-error));
+		gt_diag_file(diag, error, "output", sink->path, GT_FILE_WRITTEN,
+			     "cannot be written");
 	return error;
 }

@@ -165,7 +165,7 @@ callback         PID cudaMalloc               [EXIT]   size=64 bytes returned=Su
 	expect_error "gputap: empty: an empty file: its recording wrote nothing"
 	gputap trace --from nowhere
 	expect_status 1
-	expect_error "gputap: nowhere: No such file or directory"
+	expect_error "gputap: nowhere: No such file or directory: check the path"
 }
 
 # The last block of events, which is followed by the index: its offset.

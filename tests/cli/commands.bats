@@ -85,7 +85,7 @@ commands() {
 	done
 	gputap trace --from --
 	expect_status 1
-	expect_error "gputap: --: No such file or directory"
+	expect_error "gputap: --: No such file or directory: check the path"
 }
 
 @test "an invalid size is reported" {

@@ -82,7 +82,7 @@ kernels_take() {
 	expect_error "gputap: two captures are needed: FILE FILE (try 'gputap diff --help')"
 	gputap diff before.gtap missing.gtap
 	expect_status 1
-	expect_error_line '^gputap: missing\.gtap: No such file or directory$'
+	expect_error_line '^gputap: missing\.gtap: No such file or directory: check the path$'
 	echo text >text.gtap
 	gputap diff text.gtap before.gtap
 	expect_status 1

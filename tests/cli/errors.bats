@@ -12,7 +12,7 @@ setup() {
 	trace -p nowhere
 	expect_status 1
 	expect_output ""
-	expect_error "gputap: nowhere: cannot be opened: No such file or directory"
+	expect_error "gputap: nowhere: cannot be opened: No such file or directory: check the path"
 }
 
 @test "a file that is not an ELF file is reported" {

@@ -56,7 +56,7 @@ export_capture() {
 	expect_error "gputap: --weight has no effect with --format csv (try 'gputap export --help')"
 	gputap export --format csv missing.gtap
 	expect_status 1
-	expect_error "gputap: missing.gtap: No such file or directory"
+	expect_error "gputap: missing.gtap: No such file or directory: check the path"
 }
 
 @test "an export that does not fit the disk is an error, and says nothing wrong of the capture" {
@@ -66,12 +66,12 @@ export_capture() {
 	for format in csv jsonl chrome perfetto; do
 		gputap export --format "$format" -o /dev/full run.gtap
 		expect_status 1
-		expect_error "gputap: /dev/full: cannot be written: No space left on device"
+		expect_error "gputap: /dev/full: cannot be written: No space left on device: free space, or choose a file on another disk"
 	done
 	for format in html folded svg pprof speedscope; do
 		gputap export --format "$format" -o /dev/full run.gtap
 		expect_status 1
-		expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+		expect_error_line '^gputap: /dev/full: cannot be written: No space left on device: free space, or choose a file on another disk$'
 		expect_no_error_line 'truncated'
 	done
 }

@@ -142,7 +142,7 @@ rejects() {
 	rejects "numbers=@$BATS_TEST_TMPDIR/17" \
 		"numbers: $BATS_TEST_TMPDIR/17 has 17 bytes, and the map 4 values of 4 bytes"
 	rejects "names=@$BATS_TEST_TMPDIR/17" 'names: only arrays can be set from a file'
-	rejects "numbers=@/nonexistent" '/nonexistent: No such file or directory'
+	rejects "numbers=@/nonexistent" '/nonexistent: No such file or directory: check the path'
 }
 
 @test "gpurun runs programs of kprobe/__directly_run, chosen by name" {
@@ -181,10 +181,10 @@ rejects() {
 	expect_error "gputap: --mem-out needs a single device (try 'gputap gpurun --help')"
 	gputap gpurun --mem-file /nonexistent "$examples/vectoradd.bpf.o"
 	expect_status 2
-	expect_error 'gputap: /nonexistent: No such file or directory'
+	expect_error 'gputap: /nonexistent: No such file or directory: check the path'
 	gputap gpurun --gpu soft --mem-size 12 --mem-out /nonexistent/out "$examples/vectoradd.bpf.o"
 	expect_status 1
-	expect_error_line '^gputap: cannot write the memory to /nonexistent/out: No such file or directory$'
+	expect_error_line '^gputap: cannot write the memory to /nonexistent/out: No such file or directory: create its folder, or choose another file$'
 }
 
 @test "exec --raw rejects --set and memory that is given twice" {

@@ -241,7 +241,7 @@ merge_ranks() {
 	"$synthetic" a.gtap 2
 	gputap merge -o nowhere/all.gtap a.gtap a.gtap
 	expect_status 1
-	expect_error "gputap: nowhere/all.gtap: No such file or directory"
+	expect_error "gputap: nowhere/all.gtap: No such file or directory: create its folder, or choose another file"
 }
 
 @test "merge writes to pipes and through symbolic links, too" {
@@ -271,6 +271,6 @@ merge_ranks() {
 	expect_status 2
 	gputap merge -o all.gtap a.gtap missing.gtap
 	expect_status 1
-	expect_error "gputap: missing.gtap: No such file or directory"
+	expect_error "gputap: missing.gtap: No such file or directory: check the path"
 	[ ! -e all.gtap ]
 }

@@ -91,7 +91,7 @@ info() {
 	expect_output_line '^damage:   truncated at byte [0-9]+; '
 	gputap info nowhere.gtap
 	expect_status 1
-	expect_error "gputap: nowhere.gtap: No such file or directory"
+	expect_error "gputap: nowhere.gtap: No such file or directory: check the path"
 	gputap info
 	expect_status 2
 	expect_error "gputap: a capture is needed: FILE (try 'gputap info --help')"
@@ -145,7 +145,7 @@ time_lost() {
 	[ -w /dev/full ] || skip "there is no /dev/full"
 	observe timeout 300 "$build/gputap" record -e cuda -o /dev/full -- touch ran
 	expect_status 1
-	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device: free space, or choose a file on another disk$'
 	[ -e ran ]
 }
 

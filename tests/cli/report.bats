@@ -198,7 +198,7 @@ kinds_from_log() {
 	expect_error "gputap: two captures: 'a.gtap' and 'b.gtap' (try 'gputap report --help')"
 	gputap report missing.gtap
 	expect_status 1
-	expect_error_line '^gputap: missing\.gtap: No such file or directory$'
+	expect_error_line '^gputap: missing\.gtap: No such file or directory: check the path$'
 }
 
 @test "why explains the longest gaps, one of them, or an operation" {

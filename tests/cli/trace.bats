@@ -206,7 +206,7 @@ documented() {
 @test "-o into a missing directory is rejected before the command runs" {
 	trace -o nowhere/lines -- touch ran
 	expect_status 1
-	expect_error "gputap: nowhere/lines: No such file or directory"
+	expect_error "gputap: nowhere/lines: No such file or directory: create its folder, or choose another file"
 	[ ! -e ran ]
 }
 
@@ -215,7 +215,7 @@ documented() {
 	trace -o /dev/full -- "$calls" 2
 	expect_status 1
 	expect_output_line '^calls: 2 calls'
-	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device$'
+	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device: free space, or choose a file on another disk$'
 }
 
 @test "the exit status is the command's" {

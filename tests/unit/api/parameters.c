@@ -491,7 +491,8 @@ TEST("a file without modules is rejected, and one that is malformed")
 	fixture();
 	write_text("text", "hello\n");
 	check_file_rejected("text", -ENOEXEC, "neither a fatbin nor a cubin nor PTX text");
-	check_file_rejected("missing", -ENOENT, "cannot be opened: No such file or directory");
+	check_file_rejected("missing", -ENOENT,
+			    "cannot be opened: No such file or directory: check the path");
 	write_text("broken.ptx", ".version 8.0\n.target sm_75\n.entry k( { }\n");
 	check_file_rejected("broken.ptx", -EBADMSG, "expected a state space, found \"{\"");
 	make_container(&container);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/diag.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -247,6 +248,22 @@ TEST("of a list of globs the last one that matches decides, and '!' excludes")
 	CHECK(!gt_globs_select(without, 1, "cudaFree", false));
 	CHECK(!gt_globs_select(without, 1, "cudaGetDevice", true));
 	CHECK(gt_globs_select(NULL, 0, "cudaFree", true));
+}
+
+TEST("the message of a file's error says what to do, for reading and writing")
+{
+	struct gt_diag read = {0}, written = {0}, other = {0};
+
+	CHECK_INT(gt_diag_file(&read, -EACCES, "read", "a", GT_FILE_READ, NULL), -EACCES);
+	CHECK_STR(read.text, "Permission denied: use sudo, or have its owner permit reading");
+	CHECK_INT(
+		gt_diag_file(&written, -EACCES, "write", "a", GT_FILE_WRITTEN, "cannot be opened"),
+		-EACCES);
+	CHECK_STR(written.text,
+		  "cannot be opened: Permission denied: use sudo, or choose a file in "
+		  "another folder");
+	CHECK_INT(gt_diag_file(&other, -EIO, "write", "a", GT_FILE_WRITTEN, NULL), -EIO);
+	CHECK_STR(other.text, "Input/output error");
 }
 
 TEST_MAIN

@@ -216,7 +216,7 @@ TEST("a file that is too short, or missing, is rejected")
 	CHECK_STR(diag.text, "an empty file: its recording wrote nothing");
 	diag = (struct gt_diag){0};
 	CHECK_INT(gt_capture_open("nowhere.gtap", &reader, &diag), -ENOENT);
-	CHECK_STR(diag.text, "No such file or directory");
+	CHECK_STR(diag.text, "No such file or directory: check the path");
 }
 
 TEST("a capture that is truncated within its header is reported as such, at any length")
@@ -542,7 +542,8 @@ TEST("a missing directory and a full disk are errors")
 	struct gt_diag diag = {0};
 
 	CHECK_INT(gt_capture_create("nowhere/x.gtap", &writer, &diag), -ENOENT);
-	CHECK_STR(diag.text, "No such file or directory");
+	CHECK_STR(diag.text,
+		  "No such file or directory: create its folder, or choose another file");
 	if (access("/dev/full", W_OK))
 		SKIP("there is no /dev/full");
 	diag = (struct gt_diag){0};
@@ -550,7 +551,8 @@ TEST("a missing directory and a full disk are errors")
 	/* The head does not fit. */
 	CHECK_INT(gt_capture_write(writer, note), -ENOSPC);
 	CHECK_INT(gt_capture_close(writer, &diag), -ENOSPC);
-	CHECK_STR(diag.text, "cannot be written: No space left on device");
+	CHECK_STR(diag.text, "cannot be written: No space left on device: free space, or choose a "
+			     "file on another disk");
 }
 
 TEST("closing and freeing nothing is allowed")

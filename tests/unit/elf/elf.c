@@ -84,7 +84,8 @@ TEST("a file that is not an ELF is rejected with its first bytes")
 		       "not an ELF file (it starts with the bytes 1f 8b 08 00 00 00 00 00)");
 	check_rejected("directory", -EISDIR, "not an ELF file (it is a directory)");
 	check_rejected("pipe", -ENOEXEC, "not an ELF file (it is no regular file)");
-	check_rejected("missing", -ENOENT, "cannot be opened: No such file or directory");
+	check_rejected("missing", -ENOENT,
+		       "cannot be opened: No such file or directory: check the path");
 }
 
 TEST("an ELF for another machine is rejected with the machine's name")

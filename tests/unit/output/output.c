@@ -616,7 +616,8 @@ TEST("a file in a directory that is not there is rejected, with its name")
 
 		CHECK_INT(outputs[i]->open(&options, &state, &diag), -ENOENT);
 		CHECK_STR(diag.place, "/nowhere/file");
-		CHECK_STR(diag.text, "No such file or directory");
+		CHECK_STR(diag.text,
+			  "No such file or directory: create its folder, or choose another file");
 	}
 }
 
