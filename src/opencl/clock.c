@@ -8,6 +8,7 @@
 #include <spirv/unified1/spirv.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/cycle_clock.h"
 #include "opencl/private.h"
 #include "spirv/builder.h"
@@ -15,7 +16,7 @@
 enum {
 	CHECKS = 4,          /* launches */
 	MIN_TIME = 20000000, /* ns between the times that the clock is fitted to */
-	LIMIT = 2000000000,  /* ns of a launch */
+	LIMIT_S = 15,        /* of a launch: of the first one the device compiles the kernel */
 };
 
 static const char kernel_name[] = "gputap_clock";
@@ -60,7 +61,7 @@ static int launch(struct gt_cl_program *program, uint64_t *ret_ticks, struct gt_
 	int error = gt_cl_launch(program, kernel_name, one, one, &argument, 1, diag);
 
 	if (!error)
-		error = gt_cl_wait(program, LIMIT, diag);
+		error = gt_cl_wait(program, LIMIT_S * GT_SECOND_NS, diag);
 	if (error == -ETIME)
 		gt_cl_device_abandon(program->device);
 	*ret_ticks = ticks;

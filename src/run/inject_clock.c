@@ -18,7 +18,7 @@
 #include "opencl/opencl.h"
 
 enum {
-	LIMIT_MS = 10000, /* of examining all devices */
+	LIMIT_MS = 30000, /* of examining all devices */
 };
 
 /* What the process writes for each device that has a clock. */
