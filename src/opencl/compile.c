@@ -319,6 +319,26 @@ static void fuse_products(const struct gt_strbuf *text, struct gt_strbuf *fused)
 	gt_strbuf_puts(fused, at);
 }
 
+/*
+ * Without optimization, clang denies the inlining of each function, in the attributes that follow
+ * the functions. PoCL executes barriers in branches wrongly in some kernels with such calls.
+ */
+static void allow_inlining(const struct gt_strbuf *text, struct gt_strbuf *allowed)
+{
+	static const char attributes[] = "attributes #", denied[] = " noinline ";
+	const char *line = gt_strbuf_string(text), *end = line + text->length;
+
+	while (line < end) {
+		const char *next = memchr(line, '\n', (size_t)(end - line)), *word = NULL;
+
+		next = next ? next + 1 : end;
+		if (!strncmp(line, attributes, strlen(attributes)))
+			word = memmem(line, (size_t)(next - line), denied, strlen(denied));
+		gt_strbuf_add(allowed, line, (size_t)((word ? word : next) - line));
+		line = word ? word + strlen(denied) - 1 : next;
+	}
+}
+
 /* ---- programs ---- */
 
 static int compile_source(const struct compiler *compiler, const struct gt_cl_source *source,
@@ -348,7 +368,7 @@ static int compile_text(const struct compiler *compiler, const struct gt_cl_sour
 			struct gt_strbuf *ret_bitcode)
 {
 	bool fuses = compiler->compilation->fuses;
-	gt_auto_strbuf text = GT_STRBUF_INIT, fused = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, allowed = GT_STRBUF_INIT, fused = GT_STRBUF_INIT;
 	const struct step assemble = {.kind = ASSEMBLE, .tool = tools[compiler->tool].compiler};
 	const char *given = compiler->compilation->device_options;
 	struct options options, device_options = {0};
@@ -362,9 +382,10 @@ static int compile_text(const struct compiler *compiler, const struct gt_cl_sour
 	free(device_options.text);
 	if (error)
 		return error;
+	allow_inlining(&text, &allowed);
 	if (fuses)
-		fuse_products(&text, &fused);
-	return run_step(compiler, &assemble, fuses ? &fused : &text, ret_bitcode);
+		fuse_products(&allowed, &fused);
+	return run_step(compiler, &assemble, fuses ? &fused : &allowed, ret_bitcode);
 }
 
 static int make_bitcode(const struct compiler *compiler, const struct gt_cl_source *source,

@@ -92,6 +92,28 @@ TEST("source goes through clang, which writes text and bitcode, and llvm-spirv")
 	close_test(&test);
 }
 
+TEST("functions may be inlined, whatever clang's attributes of them are, and nothing else changes")
+{
+	struct compiled test;
+
+	open_test(&test, "");
+	install_compilers();
+	test.sources[0].bytes = "@s = \"attributes #0 = { noinline }\"\n"
+				"attributes #0 = { convergent noinline nounwind }\n"
+				"attributes #1 = { noinline }\n"
+				"attributes #2 = { nounwind }\n"
+				"call void @f() noinline nounwind";
+	test.sources[0].size = strlen(test.sources[0].bytes);
+	compile_test(&test);
+	CHECK_STR(gt_strbuf_string(&test.module), "converted\n"
+						  "@s = \"attributes #0 = { noinline }\"\n"
+						  "attributes #0 = { convergent nounwind }\n"
+						  "attributes #1 = { }\n"
+						  "attributes #2 = { nounwind }\n"
+						  "call void @f() noinline nounwind");
+	close_test(&test);
+}
+
 TEST("an option that OpenCL does not define is rejected by its name, and no compiler runs")
 {
 	static const char *const options[] = {"-fplugin=/tmp/a.so", "@file", "-o", "-Xclang", "-wx",
