@@ -71,7 +71,8 @@ static bool open_opencl(void)
 {
 	void *library = dlopen(STANDIN_OPENCL "/libOpenCL.so.1", RTLD_NOW);
 
-	set_argument = library ? (__typeof__(set_argument))dlsym(library, "clSetKernelArg") : NULL;
+	if (library)
+		*(void **)&set_argument = dlsym(library, "clSetKernelArg");
 	return set_argument;
 }
 

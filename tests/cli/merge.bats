@@ -227,7 +227,7 @@ merge_ranks() {
 	observe bash -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' bash \
 		"$build/gputap" merge -o all.gtap a.gtap b.gtap
 	expect_status 1
-	expect_error_line 'cannot be written: File too large$'
+	expect_error_line ': cannot be written: File too large: raise the limit of file sizes \(ulimit -f\)$'
 	[ "$(cat all.gtap)" = before ]
 	[ "$(echo ./all*)" = ./all.gtap ]
 	gputap merge -o all.gtap a.gtap b.gtap

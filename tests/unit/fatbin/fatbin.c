@@ -580,7 +580,7 @@ TEST("mkfatbin reports errors")
 		       "IN.ptx…\n");
 	check_mkfatbin("-o out.fatbin not.ptx", 1, "mkfatbin: not.ptx: no PTX text\n");
 	check_mkfatbin("-o out.fatbin missing.ptx", 1,
-		       "mkfatbin: missing.ptx: No such file or directory\n");
+		       "mkfatbin: missing.ptx: No such file or directory: check the path\n");
 	check_mkfatbin("--compress rar -o out.fatbin not.ptx", 2,
 		       "mkfatbin: \"rar\" is no value for --compress\n"
 		       "usage: mkfatbin [--compress none|lz4|zstd] [--arch 75] -o OUT.fatbin "
