@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -51,6 +52,7 @@ struct scripted_reply {
 struct scripted_collector {
 	int listener;
 	pthread_t thread;
+	atomic_bool serves;
 	_Atomic(const struct scripted_reply *) image, maps, names;
 	_Atomic uint64_t fingerprint_low; /* of the last request */
 	atomic_int requests, result;      /* the last result's error */
@@ -186,6 +188,7 @@ static inline void *serve(void *context)
 	struct scripted_collector *collector = context;
 	int socket;
 
+	collector->serves = true;
 	while ((socket = accept4(collector->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		serve_connection(collector, socket);
 	return NULL;
@@ -237,6 +240,9 @@ static inline void collector_start(struct scripted_collector *collector,
 	collector->maps = maps ? maps : &good_maps;
 	listen_for_agent(collector, 128);
 	CHECK(!pthread_create(&collector->thread, NULL, serve, collector));
+	/* A thread that starts may hold the sanitizer's lock of its allocator when a test forks. */
+	while (!collector->serves)
+		sched_yield();
 }
 
 static inline void collector_stop(struct scripted_collector *collector)
