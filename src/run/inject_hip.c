@@ -27,7 +27,7 @@ struct hip_kernels {
 	struct gt_strbuf names[gt_countof(remarks)]; /* of processors, each with ", " */
 };
 
-/* Whether a name is in a list already; `name` has a comma behind it. */
+/* Whether a name is in a list already; `name` ends with its separator, as those in the list do. */
 static bool has_name(const struct gt_strbuf *list, const char *name)
 {
 	const char *found = strstr(gt_strbuf_string(list), name);
