@@ -175,6 +175,59 @@ verify_hex() {
 	expect_output_line '^reads .*: rejected: .*functions of the kernel cannot be called'
 }
 
+# verify_configured LINE OPTIONS…: verify on a machine whose kernel's configuration is this line.
+verify_configured() {
+	local line=$1
+	shift
+	run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /boot &&
+		printf "%s\n" "$0" >"/boot/config-$(uname -r)" && exec "$@"' "$line" "$build/gputap" verify "$@"
+}
+
+@test "verify rejects only the programs that use an unknown variable of the kernel's configuration" {
+	[ "$EUID" = 0 ] || skip "needs root to mount a configuration"
+	local configured='extern int CONFIG_SET __attribute__((section(".kconfig")));
+		SEC("gpu/run") int set(void *context) { return CONFIG_SET; }'
+	object "extern int CONFIG_NOPE __attribute__((section(\".kconfig\")));
+		extern _Bool CONFIG_WEAK __attribute__((section(\".kconfig\"), weak));
+		extern _Bool CONFIG_NUMBER __attribute__((section(\".kconfig\")));
+		extern int LINUX_NOPE __attribute__((section(\".kconfig\")));
+		extern int LINUX_KERNEL_VERSION __attribute__((section(\".kconfig\")));
+		extern const void nope __attribute__((section(\".ksyms\"))); $configured
+		SEC(\"gpu/run\") int uses(void *context) { return CONFIG_NOPE; }
+		SEC(\"gpu/run\") int weak(void *context) { return CONFIG_WEAK; }
+		SEC(\"gpu/run\") int number(void *context) { return CONFIG_NUMBER; }
+		SEC(\"gpu/run\") int virtual(void *context) { return LINUX_NOPE; }
+		SEC(\"gpu/run\") int version(void *context) { return LINUX_KERNEL_VERSION != 0; }
+		SEC(\"gpu/run\") int symbol(void *context) { return (long)&nope; }
+		SEC(\"gpu/run\") int mine(void *context) { return 0; }"
+	verify_configured $'CONFIG_SET=7\nCONFIG_NUMBER=8' "$BATS_TEST_TMPDIR/program.o"
+	expect_status 1
+	expect_output_line "^uses .*: rejected: .*: 'CONFIG_NOPE': /boot/config-\\$\\(uname -r\\) does not set it: declare it __weak to read 0\$"
+	expect_output_line "^number .*: rejected: .*: 'CONFIG_NUMBER': its value 8 in /boot/config-\\$\\(uname -r\\) has another type\$"
+	expect_output_line "^virtual .*: rejected: .*: 'LINUX_NOPE': libbpf has no such variable\$"
+	expect_output_line '^symbol .*: rejected: .*: variables of the kernel are not for the GPU'
+	local name
+	for name in set weak version mine; do
+		expect_output_line "^$name \\(gpu/run\\): safe; "
+	done
+	gputap exec --prog version "$BATS_TEST_TMPDIR/program.o"
+	expect_output 1
+	gputap exec --prog weak "$BATS_TEST_TMPDIR/program.o"
+	expect_output 0
+	object "$configured"
+	observe unshare -m sh -c 'mount -t tmpfs none /boot &&
+		echo CONFIG_SET=7 >"/boot/config-$(uname -r)" && exec "$@"' sh "$build/gputap" exec "$BATS_TEST_TMPDIR/program.o"
+	expect_output 7
+	observe unshare -m sh -c 'mount -t tmpfs none /boot && mount -t tmpfs none /proc && exec "$@"' sh \
+		"$build/gputap" verify "$BATS_TEST_TMPDIR/program.o"
+	expect_output_line "^set .*: rejected: .*: 'CONFIG_SET': this machine has neither /boot/config-\\$\\(uname -r\\) nor /proc/config.gz: declare it __weak to read 0\$"
+	object 'extern int SET __attribute__((section(".kconfig")));
+		SEC("gpu/run") int set(void *context) { return SET; }'
+	gputap verify "$BATS_TEST_TMPDIR/program.o"
+	expect_status 2
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: 'SET': libbpf has no such variable"
+}
+
 @test "verify rejects only the programs that use an arena" {
 	object 'struct { int (*type)[33]; int (*map_flags)[1024]; int (*max_entries)[10]; } arena SEC(".maps");
 		SEC("gpu/entry/*") int uses(void *context)

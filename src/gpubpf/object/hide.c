@@ -17,15 +17,15 @@ struct hiding {
 };
 
 /* Names share bytes: one that ends with another contains it. */
-static int change_byte(struct hiding *hiding, uint8_t *at)
+int gt_object_change_byte(struct gt_object_hidden *hidden, uint8_t *at, uint8_t value)
 {
 	const struct gt_object_byte byte = {.at = at, .before = *at};
 
-	if (*at == '_')
+	if (*at == value)
 		return 0;
-	if (gt_vec_push(&hiding->hidden->bytes, byte))
+	if (gt_vec_push(&hidden->bytes, byte))
 		return -ENOMEM;
-	*at = '_';
+	*at = value;
 	return 0;
 }
 
@@ -45,7 +45,7 @@ static int hide_name(struct hiding *hiding, uint8_t *name)
 {
 	uint8_t *byte = find_hiding_byte(name);
 
-	return byte ? change_byte(hiding, byte) : 0;
+	return byte ? gt_object_change_byte(hiding->hidden, byte, '_') : 0;
 }
 
 static uint8_t *name_of(const struct hiding *hiding, const GElf_Shdr *header)
@@ -123,7 +123,7 @@ static int hide_all(struct hiding *hiding, bool all)
 		error = hide_types(hiding);
 	text = all && !error ? find_text(hiding) : NULL;
 	if (text) {
-		error = change_byte(hiding, text);
+		error = gt_object_change_byte(hiding->hidden, text, '_');
 		hiding->hidden->text = !error;
 	}
 	return error;
@@ -143,7 +143,8 @@ int gt_object_hide(const struct gt_file *file, bool all, struct gt_object_hidden
 
 void gt_object_restore(struct gt_object_hidden *hidden)
 {
-	gt_vec_each (byte, &hidden->bytes)
-		*byte->at = byte->before;
+	/* The last change first: a byte may have been changed twice. */
+	for (size_t i = hidden->bytes.count; i > 0; i--)
+		*hidden->bytes.items[i - 1].at = hidden->bytes.items[i - 1].before;
 	gt_vec_free(&hidden->bytes);
 }

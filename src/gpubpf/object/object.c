@@ -92,7 +92,7 @@ static int read_program(struct gt_object_reader *reader, const struct bpf_progra
 	memcpy(program->insns, bpf_program__insns(source), count * sizeof(*program->insns));
 	program->count = (uint32_t)count;
 	gt_object_find_remainders(program->insns, program->count);
-	return gt_object_read_records(reader, program);
+	return gt_object_check_externs(reader, program) ?: gt_object_read_records(reader, program);
 }
 
 static int read_host_program(struct gt_object_reader *reader, const struct bpf_program *source)
@@ -196,9 +196,11 @@ static int relocate(struct gt_object_reader *reader)
 		bpf_program__set_type(program, BPF_PROG_TYPE_SOCKET_FILTER);
 		bpf_program__set_autoload(program, reader->all || gt_bpf_is_for_gpu(program));
 	}
-	if (bpf_object__gen_loader(reader->source, &options) || bpf_object__load(reader->source))
-		return gt_object_malformed(reader, "libbpf cannot relocate its programs");
-	return 0;
+	if (!bpf_object__gen_loader(reader->source, &options) && !bpf_object__load(reader->source))
+		return 0;
+	return gt_object_malformed(reader, reader->externs.unresolved.count
+						   ? reader->externs.unresolved.items[0].problem
+						   : "libbpf cannot relocate its programs");
 }
 
 static int read_all(struct gt_object_reader *reader)
@@ -253,8 +255,12 @@ static int reject_file(struct gt_object_reader *reader)
 	return gt_object_malformed(reader, NOT_AN_OBJECT);
 }
 
-/* Open checked bytes with libbpf. The maps of global variables are named after the file. */
-static struct bpf_object *open_bytes(const char *path, const struct gt_file *file)
+/*
+ * Open checked bytes with libbpf. The maps of global variables are named after the file.
+ * `configuration`: lines that come before those of the kernel's configuration, or "".
+ */
+static struct bpf_object *open_bytes(const char *path, const struct gt_file *file,
+				     const char *configuration)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	gt_auto_strbuf name = GT_STRBUF_INIT;
@@ -262,6 +268,7 @@ static struct bpf_object *open_bytes(const char *path, const struct gt_file *fil
 
 	gt_strbuf_printf(&name, "%.*s", (int)strcspn(base, "."), base);
 	options.object_name = gt_strbuf_string(&name);
+	options.kconfig = configuration[0] ? configuration : NULL;
 	return bpf_object__open_mem(file->data, file->size, &options);
 }
 
@@ -278,7 +285,10 @@ static int open_source(struct gt_object_reader *reader)
 	error = gt_object_hide(reader->file, reader->all, &hidden);
 	reader->in_text = hidden.text;
 	if (!error)
-		reader->source = open_bytes(reader->path, reader->file);
+		error = gt_object_resolve_externs(reader->file, &hidden, &reader->externs);
+	if (!error)
+		reader->source = open_bytes(reader->path, reader->file,
+					    gt_strbuf_string(&reader->externs.configuration));
 	gt_object_restore(&hidden);
 	if (error)
 		return gt_object_no_memory(reader);
@@ -310,6 +320,7 @@ static int read_object(const char *path, const struct gt_file *file, bool all,
 	bpf_object__close(reader.source);
 	gt_file_free(&reader.ext);
 	free(reader.types);
+	gt_object_externs_free(&reader.externs);
 	libbpf_set_print(printer);
 	if (!error)
 		*ret_object = gt_take(object);
@@ -344,5 +355,5 @@ int gt_bpf_object_open_all(const struct gt_bpf_object *object, struct gt_bpf_obj
 
 struct bpf_object *gt_bpf_object_open_libbpf(const struct gt_bpf_object *object)
 {
-	return open_bytes(object->path, &object->file);
+	return open_bytes(object->path, &object->file, "");
 }

@@ -36,6 +36,16 @@ struct gt_object_map_types {
 	bool pinned;
 };
 
+/* A variable of the kernel's configuration whose value is not known. */
+struct gt_object_extern {
+	char *name, *problem; /* owned */
+};
+
+struct gt_object_externs {
+	struct gt_strbuf configuration; /* lines NAME=VALUE for libbpf: variables without a value */
+	GT_VEC(struct gt_object_extern) unresolved;
+};
+
 /* An object being read. */
 struct gt_object_reader {
 	const char *path;
@@ -45,8 +55,9 @@ struct gt_object_reader {
 	struct gt_file ext;         /* its .BTF.ext */
 	struct gt_object_ext_header header;
 	struct gt_object_map_types *types; /* by map; libbpf forgets some */
-	bool all;                          /* every program counts as a GPU program */
-	bool in_text;                      /* and all of them are functions of .text */
+	struct gt_object_externs externs;
+	bool all;     /* every program counts as a GPU program */
+	bool in_text; /* and all of them are functions of .text */
 	struct gt_diag *diag;
 };
 
@@ -72,7 +83,7 @@ struct gt_object_byte {
 	uint8_t *at, before;
 };
 
-/* Names that were changed in the bytes of an object. */
+/* What was changed in the bytes of an object. */
 struct gt_object_hidden {
 	GT_VEC(struct gt_object_byte) bytes;
 	bool text; /* .text is one of them */
@@ -90,6 +101,19 @@ struct gt_object_hidden {
  */
 int gt_object_hide(const struct gt_file *file, bool all, struct gt_object_hidden *ret_hidden);
 void gt_object_restore(struct gt_object_hidden *hidden);
+/* Change another byte until gt_object_restore. 0 or -ENOMEM. */
+int gt_object_change_byte(struct gt_object_hidden *hidden, uint8_t *at, uint8_t value);
+
+/*
+ * Have libbpf open and relocate a valid object although this machine lacks some of what it declares
+ * extern: changes bytes of it, until gt_object_restore, and returns what libbpf must be given in
+ * *ret_externs, which the caller frees, also after an error. 0 or -ENOMEM.
+ */
+int gt_object_resolve_externs(const struct gt_file *file, struct gt_object_hidden *hidden,
+			      struct gt_object_externs *ret_externs);
+void gt_object_externs_free(struct gt_object_externs *externs);
+/* Set the `problem` of a relocated program that uses an unresolved extern. 0 or -ENOMEM. */
+int gt_object_check_externs(struct gt_object_reader *reader, struct gt_bpf_program *program);
 
 /* Find the records at an offset of .BTF.ext. False if they exceed the section. */
 bool gt_object_records(const struct gt_file *ext, uint32_t offset, uint32_t size,
