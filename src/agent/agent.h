@@ -149,8 +149,11 @@ bool gt_agent_ask_area(const uint8_t uuid[16], struct gt_agent_area *ret_area);
  * where it is not. register_memory does so for host memory.
  */
 bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t size));
-/* The memory of the maps as gt_agent_map_memory, with the device area in host memory. */
-bool gt_agent_map_on_host(void **ret_memory, size_t *ret_size);
+/*
+ * Map the memory of the maps as gt_agent_map_memory, with the device area in host memory. False: no
+ * collector has any. *ret_error: 0, or the gt_agent_error for which it is not in host memory.
+ */
+bool gt_agent_map_on_host(int *ret_error);
 /* In the child after fork. */
 void gt_agent_device_maps_forked(void);
 /* Whether the collector has such memory, and the process cannot map it. */

@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
+#include "agent/protocol.h"
 
 enum {
 	CU_LOCATION_DEVICE = 1,
@@ -127,16 +128,22 @@ bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t siz
 	return is_reached;
 }
 
-bool gt_agent_map_on_host(void **ret_memory, size_t *ret_size)
+bool gt_agent_map_on_host(int *ret_error)
 {
-	bool is_on_host;
+	static const int errors[] = {
+		[AREA_ON_GPU] = GT_AGENT_MAPS_ON_GPU,
+		[AREA_ON_HOST] = 0,
+		[AREA_FAILED] = GT_AGENT_NO_MAPS,
+	};
+	void *memory;
+	size_t size;
 
-	if (!gt_agent_map_memory(ret_memory, ret_size))
+	if (!gt_agent_map_memory(&memory, &size))
 		return false;
 	pthread_mutex_lock(&area.lock);
 	if (area.state == AREA_UNMAPPED)
 		area.state = map_on_host();
-	is_on_host = area.state == AREA_ON_HOST;
+	*ret_error = errors[area.state];
 	pthread_mutex_unlock(&area.lock);
-	return is_on_host;
+	return true;
 }

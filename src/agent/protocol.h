@@ -141,6 +141,7 @@ enum gt_agent_error {
 	GT_AGENT_NO_MEMORY = -1,   /* the patched image could not be mapped */
 	GT_AGENT_NO_MAPS = -2,     /* the GPU does not reach the memory of the maps */
 	GT_AGENT_NO_ORIGINAL = -3, /* the driver rejected the original of a side module */
+	GT_AGENT_MAPS_ON_GPU = -4, /* the maps are in memory of the GPU, for CUDA kernels */
 	GT_AGENT_OPENCL = -1000,   /* and below: this and an error code of OpenCL */
 };
 

@@ -12,7 +12,7 @@ const struct gt_agent_services *gt_agent_services(void)
 		.request_calls = gt_agent_request_calls,
 		.forked = gt_agent_ring_forked,
 		.set_wrap = gt_agent_set_wrap,
-		.map_memory = gt_agent_map_on_host,
+		.map_on_host = gt_agent_map_on_host,
 		.ask_program = gt_agent_ask_program,
 		.finish = gt_agent_finish,
 		.ask_names = gt_agent_ask_names,

@@ -29,7 +29,7 @@ struct gt_agent_services {
 	void (*set_wrap)(gt_agent_wrap_function *wrap);
 	/* For libgputap-opencl.so: gt_agent_map_on_host, gt_agent_ask_program, gt_agent_finish,
 	 * gt_agent_ask_names. */
-	bool (*map_memory)(void **ret_memory, size_t *ret_size);
+	bool (*map_on_host)(int *ret_error);
 	void (*ask_program)(const void *data, size_t size, uint32_t form,
 			    struct gt_agent_exchange *ret_exchange);
 	void (*finish)(struct gt_agent_exchange *exchange, int error, bool keep);

@@ -410,6 +410,10 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size, "the process has no memory for the patched module");
 	else if (error == GT_AGENT_NO_MAPS)
 		snprintf(reason, size, "the GPU cannot access the memory of the maps");
+	else if (error == GT_AGENT_MAPS_ON_GPU)
+		snprintf(reason, size,
+			 "the maps are in memory of the GPU since the process executes patched "
+			 "CUDA kernels: use --host-maps");
 	else if (error == GT_AGENT_NO_ORIGINAL)
 		snprintf(reason, size, "the driver rejected the original module");
 	else if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)

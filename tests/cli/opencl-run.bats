@@ -206,6 +206,22 @@ expect_original() {
 	expect_error_line '^gputap: 1 module: 0 patched .* 1 site: 0 patched, 1 rejected$'
 }
 
+@test "an OpenCL program of a process that executes patched CUDA kernels is rejected, and inserted with --host-maps" {
+	local program=$build/tests/programs/cuda_opencl
+	need_file "$program" "test program (no clang that makes PTX)"
+	counted "$count" "$program" opencl cuda opencl
+	expect_output 192,192,5,6
+	gputap run --gpu soft "$count" -- "$program" cuda opencl cuda
+	expect_output_line '^opencl 189$'
+	expect_output_line '^  0: 128$'
+	expect_error_line '^gputap: 2 modules: 1 patched .* 1 failed; 1 kernel, .* 8 sites: 4 patched, 4 rejected$'
+	expect_error_line '^gputap: 1 module loaded as it is: the maps are in memory of the GPU since the process executes patched CUDA kernels: use --host-maps$'
+	gputap run --gpu soft --host-maps "$count" -- "$program" cuda opencl cuda
+	expect_output_line '^opencl 189$'
+	expect_output_line '^  0: 192$'
+	expect_error_line '^gputap: 2 modules: 2 patched '
+}
+
 @test "what cannot be inserted into OpenCL kernels is rejected by name" {
 	object 'gpu/store' '*value = bpf_instruction_cycles()'
 	expect_original '^gputap: 1 site of program rejected: the target spirv does not have the cycles of an instruction$' "$kernels" plain

@@ -272,11 +272,9 @@ struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 	struct gt_cl_replacement *replacement = NULL;
 	struct gt_agent_exchange exchange;
 	struct devices devices;
-	size_t map_size;
-	void *maps;
 	int error = 0;
 
-	if (!list_devices(request, &devices) || !gt_cl_services->map_memory(&maps, &map_size) ||
+	if (!list_devices(request, &devices) || !gt_cl_services->map_on_host(&error) ||
 	    (request->is_built && !may_match(request->program)))
 		return NULL;
 	gt_cl_units_add_device(&units, devices.ids[0]);
@@ -288,7 +286,7 @@ struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 	}
 	gt_cl_services->ask_program(units.bytes, units.size, form_of(&devices), &exchange);
 	gt_cl_units_clear(&units);
-	if (exchange.patched)
+	if (exchange.patched && !error)
 		error = load(request, &devices, &exchange, &replacement);
 	gt_cl_services->finish(&exchange, error, false);
 	return replacement;
