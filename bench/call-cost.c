@@ -29,6 +29,11 @@ void call_with_result(void)
 	cudaGetDevice(&device);
 }
 
+void call_reference(void)
+{
+	cudaDeviceSynchronize();
+}
+
 static int compare_numbers(const void *left, const void *right)
 {
 	double a = *(const double *)left, b = *(const double *)right;
@@ -53,8 +58,8 @@ struct runs {
 static bool is_on_calls(const char *program)
 {
 	static const char *const names[] = {"call_",        "count_session", "empty_entry",
-					    "empty_return", "timed_entry",   "timed_return",
-					    "trap_"};
+					    "empty_return", "recording_",    "timed_entry",
+					    "timed_return", "trap_"};
 
 	for (size_t i = 0; i < gt_countof(names); i++)
 		if (!strncmp(program, names[i], strlen(names[i])))
@@ -127,14 +132,14 @@ struct probe_pair {
 	int sites;
 };
 
-static int find_function(char **ret_path, uint64_t *ret_offset)
+static int find_function(const char *name, char **ret_path, uint64_t *ret_offset)
 {
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	const struct gt_elf_symbol *const *symbols;
 	Dl_info info;
 
 	if (!dladdr((void *)cudaSetDevice, &info) || gt_elf_open(info.dli_fname, &elf, NULL) ||
-	    !gt_elf_lookup(elf, "cudaSetDevice", &symbols))
+	    !gt_elf_lookup(elf, name, &symbols))
 		return -ENOENT;
 	*ret_offset = symbols[0]->offset;
 	*ret_path = strdup(info.dli_fname);
@@ -153,11 +158,12 @@ void prepare_programs(struct bpf_program *entry, struct bpf_program *at_return)
 	gt_multi_link_prepare(at_return, GT_MULTI_RETURN);
 }
 
-struct probe_pair *attach_programs(struct bpf_program *entry, struct bpf_program *at_return)
+static struct probe_pair *attach_to(const char *function, struct bpf_program *entry,
+				    struct bpf_program *at_return)
 {
 	struct probe_pair *pair = calloc(1, sizeof(*pair));
 	gt_autofree char *path = NULL;
-	struct gt_site site = {.name = "cudaSetDevice"};
+	struct gt_site site = {.name = function};
 	struct gt_attach_request request = {.sites = &site, .count = 1, .failed = ignore_rejected};
 	struct gt_attacher attacher = {
 		.method = gt_multi_link_check(GT_MULTI_ENTRY) ? GT_ATTACH_PERF : GT_ATTACH_MULTI,
@@ -171,7 +177,7 @@ struct probe_pair *attach_programs(struct bpf_program *entry, struct bpf_program
 	pair->sites =
 		bpf_map_create(BPF_MAP_TYPE_HASH, "sites", sizeof(__u32), sizeof(__u64), 1, NULL);
 	attacher.sites = pair->sites;
-	if (find_function(&path, &site.offset))
+	if (find_function(function, &path, &site.offset))
 		goto failed;
 	request.path = path;
 	if (!gt_attach(&attacher, &request, &pair->attachment, NULL))
@@ -181,19 +187,29 @@ failed:
 	return NULL;
 }
 
-struct probe_pair *attach_pair(bool is_timed)
+struct probe_pair *attach_programs(struct bpf_program *entry, struct bpf_program *at_return)
+{
+	return attach_to("cudaSetDevice", entry, at_return);
+}
+
+struct probe_pair *attach_pair(enum pair_kind kind)
 {
 	struct empty_bpf *skeleton = empty_bpf__open();
+	const char *function = kind == PAIR_REFERENCE ? "cudaDeviceSynchronize" : "cudaSetDevice";
 	struct bpf_program *entry, *at_return;
 	struct probe_pair *pair = NULL;
 
 	if (!skeleton)
 		return NULL;
-	entry = is_timed ? skeleton->progs.timed_entry : skeleton->progs.empty_entry;
-	at_return = is_timed ? skeleton->progs.timed_return : skeleton->progs.empty_return;
+	entry = kind == PAIR_REFERENCE ? skeleton->progs.empty_entry : skeleton->progs.timed_entry;
+	at_return = kind == PAIR_RECORDING ? skeleton->progs.recording_return
+		    : kind == PAIR_TIMED   ? skeleton->progs.timed_return
+					   : skeleton->progs.empty_return;
+	bpf_program__set_autoload(skeleton->progs.recording_return, kind == PAIR_RECORDING);
+	bpf_map__set_autocreate(skeleton->maps.records, kind == PAIR_RECORDING);
 	prepare_programs(entry, at_return);
 	if (!empty_bpf__load(skeleton))
-		pair = attach_programs(entry, at_return);
+		pair = attach_to(function, entry, at_return);
 	if (pair)
 		pair->skeleton = skeleton;
 	else

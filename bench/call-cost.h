@@ -14,6 +14,8 @@
 /* Calls of the stand-in runtime: one with a number, one that returns a number through a pointer. */
 void call_plain(void);
 void call_with_result(void);
+/* A call that gputap does not trace here. */
+void call_reference(void);
 
 /* The lower quartile; the values are sorted. */
 double lower_quartile(double *values, size_t count);
@@ -31,8 +33,13 @@ struct probe_pair;
 void prepare_programs(struct bpf_program *entry, struct bpf_program *at_return);
 /* NULL: not possible. */
 struct probe_pair *attach_programs(struct bpf_program *entry, struct bpf_program *at_return);
-/* The same with a pair of empty.bpf.c: with the time stamps of a duration, or empty ones. */
-struct probe_pair *attach_pair(bool is_timed);
+/* The pairs of empty.bpf.c. */
+enum pair_kind {
+	PAIR_REFERENCE, /* empty, on cudaDeviceSynchronize, in every process: call_reference() */
+	PAIR_TIMED,     /* takes the time stamps of a duration */
+	PAIR_RECORDING, /* and writes a record */
+};
+struct probe_pair *attach_pair(enum pair_kind kind);
 void detach_pair(struct probe_pair *pair);
 
 /*

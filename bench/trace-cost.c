@@ -2,9 +2,16 @@
 /*
  * The cost of tracing a call of the stand-in runtime, which does nothing: untraced, with an empty
  * pair of probes, with one that takes the time stamps of a duration alone ("timed_pair": the
- * first one waits in task storage), with gputap counting it (`trace -c`),
- * recording it (every event kept or counted), and also writing the entry events of live text. The
- * ratios are to the empty pair.
+ * first one waits in task storage), with one that also writes a record ("recording_pair"), with
+ * gputap counting it (`trace -c`), recording it (every event kept or counted), and also writing the
+ * entry events of live text.
+ *
+ * The ratios are to the empty pair, which is on another function of the same library all the time:
+ * windows of calls of the two alternate, and a ratio is the median of those of neighbours, so that
+ * changes of the machine's speed concern both.
+ *
+ * "bpftrace_histogram": bpftrace's program for durations on the same function, where it is
+ * installed.
  *
  * "agent": this program again, started by gputap with `--via agent`, which records the same calls
  * in the process. Its time is held against the empty pair, too.
@@ -18,11 +25,15 @@
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -76,31 +87,43 @@ static bool open_opencl(void)
 	return set_argument;
 }
 
-/*
- * The time of a call: the lower quartile of the windows. Another program that takes the CPU for
- * some time lengthens a few windows by much, and would dominate their mean.
- */
-static double ns_per_call(void (*call)(void), long calls)
+/* The time of a call in one window, ns. */
+static double take_window(void (*call)(void))
 {
-	long count = calls / CALL_WINDOW;
-	gt_autofree double *windows = calloc((size_t)count, sizeof(*windows));
+	uint64_t start = gt_clock_monotonic();
 
-	if (!windows)
-		return -1;
-	for (long i = 0; i < count; i++) {
-		uint64_t start = gt_clock_monotonic();
-
-		for (int j = 0; j < CALL_WINDOW; j++)
-			call();
-		windows[i] = (double)(gt_clock_monotonic() - start) / CALL_WINDOW;
-	}
-	return lower_quartile(windows, (size_t)count);
+	for (int i = 0; i < CALL_WINDOW; i++)
+		call();
+	return (double)(gt_clock_monotonic() - start) / CALL_WINDOW;
 }
 
-/* What was measured of a kind of tracing, ns a call. */
+/* What was measured of a kind of tracing, ns a call; `ratio`: to the empty pair. */
 struct cost {
-	double all, programs;
+	double all, ratio, programs;
 };
+
+/*
+ * The time of a call, and its ratio to one of the reference. Another program that takes the CPU
+ * for some time lengthens a few windows by much, and would dominate their mean.
+ */
+static struct cost take_windows(void (*call)(void), long calls)
+{
+	size_t count = (size_t)calls / CALL_WINDOW;
+	gt_autofree double *windows = calloc(count, sizeof(*windows));
+	gt_autofree double *ratios = calloc(count, sizeof(*ratios));
+	struct cost cost = {-1, -1, -1};
+
+	if (!windows || !ratios)
+		return cost;
+	for (size_t i = 0; i < count; i++) {
+		windows[i] = take_window(call);
+		ratios[i] = windows[i] / take_window(call_reference);
+	}
+	cost.all = lower_quartile(windows, count);
+	lower_quartile(ratios, count); /* sorts them */
+	cost.ratio = ratios[count / 2];
+	return cost;
+}
 
 /* All calls that `measure` makes. */
 static uint64_t measured_calls(long calls)
@@ -108,27 +131,36 @@ static uint64_t measured_calls(long calls)
 	return (uint64_t)(calls + calls / 10 + PROGRAM_WINDOWS * CALL_WINDOW);
 }
 
-/* After a warm-up of a tenth of the calls. */
 static struct cost measure(void (*call)(void), long calls)
 {
 	struct cost cost;
 
-	ns_per_call(call, calls / 10);
-	cost.all = ns_per_call(call, calls);
-	cost.programs = ns_in_programs(call);
+	take_windows(call, calls / 10);
+	cost = take_windows(call, calls);
+	cost.programs = ns_in_programs(call) - ns_in_programs(call_reference);
 	return cost;
 }
 
-/* With a pair of programs of empty.bpf.c. */
-static struct cost with_pair(bool is_timed, long calls)
+/* Print a cost of the calls of all programs. */
+static void print_cost(const char *name, const struct cost *cost, const char *goal)
 {
-	struct probe_pair *pair = attach_pair(is_timed);
-	struct cost cost = {-1, -1};
+	printf("trace.%s %.1f ns a call\n", name, cost->all);
+	printf("trace.%s/empty_pair %.3f x%s\n", name, cost->ratio, goal);
+	printf("trace.%s.programs %.1f ns a call\n", name, cost->programs);
+}
 
-	if (pair)
-		cost = measure(call_plain, calls);
+/* With a pair of programs of empty.bpf.c; 1: it cannot be attached. */
+static int measure_pair(const char *name, enum pair_kind kind, long calls)
+{
+	struct probe_pair *pair = attach_pair(kind);
+	struct cost cost;
+
+	if (!pair)
+		return 1;
+	cost = measure(call_plain, calls);
 	detach_pair(pair);
-	return cost;
+	print_cost(name, &cost, "");
+	return cost.all <= 0;
 }
 
 /* Whether the account at the end of the capture holds for this many calls. */
@@ -156,7 +188,7 @@ static bool is_accounted(const char *path, uint64_t calls, uint64_t *ret_lost)
 static struct cost with_gputap(const char *const more[3], const char *stack, void (*call)(void),
 			       long calls)
 {
-	struct cost cost = {-1, -1};
+	struct cost cost = {-1, -1, -1};
 	pid_t gputap = 0;
 
 	if (start_tracing(more, stack, &gputap))
@@ -171,7 +203,7 @@ static struct cost recorded(const char *stack, void (*call)(void), long calls, u
 {
 	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap";
 	int fd = mkstemps(capture, strlen(".gtap"));
-	struct cost cost = {-1, -1};
+	struct cost cost = {-1, -1, -1};
 
 	if (fd < 0)
 		return cost;
@@ -184,6 +216,58 @@ static struct cost recorded(const char *stack, void (*call)(void), long calls, u
 	}
 	unlink(capture);
 	return cost;
+}
+
+/* ---- histogram of bpftrace ---- */
+
+/* The usual program for durations, on the function of call_plain(). */
+#define BPFTRACE_PROGRAM                                                                           \
+	"uprobe:" STANDIN "/libcudart.so.13:cudaSetDevice { @began[tid] = nsecs; } "               \
+	"uretprobe:" STANDIN "/libcudart.so.13:cudaSetDevice /@began[tid]/ "                       \
+	"{ @ = hist(nsecs - @began[tid]); delete(@began[tid]); }"
+
+/* The child. bpftrace removes its probes through tracefs, which is mounted for it alone. */
+static void run_bpftrace(void)
+{
+	int none = open("/dev/null", O_RDWR);
+
+	if (!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		mount("none", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	dup2(none, STDOUT_FILENO);
+	dup2(none, STDERR_FILENO);
+	execlp("bpftrace", "bpftrace", "-e", BPFTRACE_PROGRAM, NULL);
+	_exit(127);
+}
+
+/* Whether calls take the time of traps, at last. */
+static bool wait_for_probes(pid_t tracer)
+{
+	int in_a_row = 0;
+
+	for (int i = 0; i < 3000 && in_a_row < 10; i++) {
+		if (waitpid(tracer, NULL, WNOHANG))
+			return false;
+		in_a_row = take_window(call_plain) > 200 ? in_a_row + 1 : 0;
+		usleep(10000);
+	}
+	return in_a_row == 10;
+}
+
+static void measure_bpftrace(long calls)
+{
+	pid_t tracer = fork();
+	struct cost cost;
+
+	if (!tracer)
+		run_bpftrace();
+	if (tracer < 0 || !wait_for_probes(tracer)) {
+		printf("trace.bpftrace_histogram skip bpftrace cannot be run here\n");
+	} else {
+		cost = take_windows(call_plain, calls);
+		printf("trace.bpftrace_histogram/empty_pair %.3f x\n", cost.ratio);
+	}
+	if (tracer > 0)
+		stop_tracing(tracer);
 }
 
 /* ---- recorded by the agent ---- */
@@ -200,24 +284,28 @@ static const struct {
 	{"launch_with_stack_of_16", launch_deep, "fp"},
 };
 
-/* The child: make the calls and print the time of one. */
+/* The child: make the calls and print the time of one, and its ratio to the empty pair. */
 static int run_child(size_t number, long calls)
 {
-	ns_per_call(agent_cases[number].call, calls / 10);
-	printf("%.2f\n", ns_per_call(agent_cases[number].call, calls));
+	struct cost cost;
+
+	take_windows(agent_cases[number].call, calls / 10);
+	cost = take_windows(agent_cases[number].call, calls);
+	printf("%.2f %.4f\n", cost.all, cost.ratio);
 	return 0;
 }
 
-/* Run this program with the calls of a case under the agent. The time of a call in ns, or -1. */
-static double by_agent(size_t number, const char *self, long calls, uint64_t *lost)
+/* Run this program with the calls of a case under the agent. */
+static struct cost by_agent(size_t number, const char *self, long calls, uint64_t *lost)
 {
 	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap", command[1024];
 	int fd = mkstemps(capture, strlen(".gtap"));
-	double ns = -1;
+	const struct cost failed = {-1, -1, -1};
+	struct cost cost = failed;
 	FILE *output;
 
 	if (fd < 0)
-		return -1;
+		return failed;
 	close(fd);
 	snprintf(command, sizeof(command),
 		 "LD_LIBRARY_PATH=%s %s trace --gpu nvidia --via agent --ring-size 256M -f "
@@ -225,31 +313,31 @@ static double by_agent(size_t number, const char *self, long calls, uint64_t *lo
 		 "%s --child %zu %ld 2>/dev/null",
 		 STANDIN, GPUTAP, agent_cases[number].stack, capture, self, number, calls);
 	output = popen(command, "r");
-	if (output && fscanf(output, "%lf", &ns) != 1)
-		ns = -1;
+	if (output && fscanf(output, "%lf %lf", &cost.all, &cost.ratio) != 2)
+		cost = failed;
 	if (output)
 		pclose(output);
-	if (ns > 0 && !is_accounted(capture, (uint64_t)(calls + calls / 10), lost)) {
+	if (cost.all > 0 && !is_accounted(capture, (uint64_t)(calls + calls / 10), lost)) {
 		fprintf(stderr, "trace-cost: the agent's totals do not add up to %ld calls\n",
 			calls + calls / 10);
-		ns = -1;
+		cost = failed;
 	}
 	unlink(capture);
-	return ns;
+	return cost;
 }
 
-static int measure_agent(const char *self, long calls, double empty)
+static int measure_agent(const char *self, long calls)
 {
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < gt_countof(agent_cases); i++) {
-		double ns = by_agent(i, self, calls, &lost);
+		struct cost cost = by_agent(i, self, calls, &lost);
 
-		if (ns <= 0)
+		if (cost.all <= 0)
 			return 1;
-		printf("agent.%s %.1f ns a call%s\n", agent_cases[i].name, ns,
+		printf("agent.%s %.1f ns a call%s\n", agent_cases[i].name, cost.all,
 		       i ? "" : " (goal: 150)");
-		printf("agent.%s/empty_pair %.3f x%s\n", agent_cases[i].name, ns / empty,
+		printf("agent.%s/empty_pair %.3f x%s\n", agent_cases[i].name, cost.ratio,
 		       i ? "" : " (goal: 0.167)");
 	}
 	printf("agent.lost %" PRIu64 " calls\n", lost);
@@ -277,7 +365,7 @@ static const struct {
 };
 
 /* Print what each case costs; 1: one failed. */
-static int measure_cases(long calls, struct cost empty)
+static int measure_cases(long calls)
 {
 	uint64_t lost = 0;
 
@@ -289,11 +377,7 @@ static int measure_cases(long calls, struct cost empty)
 
 		if (cost.all <= 0)
 			return 1;
-		printf("trace.%s %.1f ns a call\n", cases[i].name, cost.all);
-		printf("trace.%s/empty_pair %.3f x%s\n", cases[i].name, cost.all / empty.all,
-		       cases[i].goal);
-		printf("trace.%s.programs %.1f ns a call\n", cases[i].name,
-		       cost.programs - empty.programs);
+		print_cost(cases[i].name, &cost, cases[i].goal);
 	}
 	printf("trace.lost %" PRIu64 " calls\n", lost);
 	return 0;
@@ -302,8 +386,8 @@ static int measure_cases(long calls, struct cost empty)
 int main(int count, char **arguments)
 {
 	long calls = count > 1 && !strcmp(arguments[1], "--quick") ? 100000 : 300000;
-	struct cost empty, timed;
-	double untraced;
+	struct probe_pair *reference;
+	int status;
 
 	if (count == 4 && !strcmp(arguments[1], "--child"))
 		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
@@ -315,16 +399,16 @@ int main(int count, char **arguments)
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");
 		return 0;
 	}
-	untraced = ns_per_call(call_plain, calls);
-	empty = with_pair(false, calls);
-	timed = with_pair(true, calls);
-	if (empty.all <= 0 || timed.all <= 0)
+	printf("trace.untraced %.2f ns a call\n", take_windows(call_plain, calls).all);
+	reference = attach_pair(PAIR_REFERENCE);
+	if (!reference)
 		return 1;
-	printf("trace.untraced %.2f ns a call\n", untraced);
-	printf("trace.empty_pair %.1f ns a call\n", empty.all);
-	printf("trace.timed_pair/empty_pair %.3f x\n", timed.all / empty.all);
-	printf("trace.timed_pair.programs %.1f ns a call\n", timed.programs - empty.programs);
-	if (measure_cases(calls, empty))
-		return 1;
-	return measure_agent(arguments[0], calls, empty.all);
+	printf("trace.empty_pair %.1f ns a call\n", take_windows(call_reference, calls).all);
+	status = measure_pair("timed_pair", PAIR_TIMED, calls) ||
+		 measure_pair("recording_pair", PAIR_RECORDING, calls);
+	if (!status)
+		measure_bpftrace(calls);
+	status = status || measure_cases(calls) || measure_agent(arguments[0], calls);
+	detach_pair(reference);
+	return status;
 }
