@@ -413,7 +413,7 @@ static int breakdown_put_text(void *opaque, const struct gt_report_options *opti
 		return error;
 	put_machines(text, names);
 	if (!count)
-		gt_strbuf_puts(text, "No process called a traced API.\n");
+		gt_strbuf_puts(text, "No call of a traced API was recorded.\n");
 	for (size_t i = 0; i < count; i++)
 		put_process(text, names, rows[i], top);
 	error = names ? put_findings(text, state->findings, names, top) : 0;
