@@ -57,7 +57,7 @@ struct gt_cli_command {
 	const char *name;
 	const char *summary;         /* one line */
 	const char *usage;           /* what stands behind the name: "[options] [-- CMD ARGS]" */
-	const char *description;     /* a paragraph for --help and the manual page: no newlines */
+	const char *description;     /* for --help and the manual page; '\n' ends a paragraph */
 	const char *const *examples; /* command lines, ended by NULL */
 	const struct gt_option *options;
 	size_t option_count;

@@ -50,6 +50,23 @@ static void put_wrapped(struct gt_strbuf *text, size_t indent, size_t column, co
 	gt_strbuf_putc(text, '\n');
 }
 
+/* Paragraphs, with an empty line between them. */
+static void put_paragraphs(struct gt_strbuf *text, const char *plain)
+{
+	while (*plain) {
+		size_t length = strcspn(plain, "\n");
+		gt_auto_strbuf paragraph = GT_STRBUF_INIT;
+
+		gt_strbuf_add(&paragraph, plain, length);
+		put_wrapped(text, 0, 0, gt_strbuf_string(&paragraph));
+		plain += length;
+		if (*plain) {
+			plain++;
+			gt_strbuf_putc(text, '\n');
+		}
+	}
+}
+
 static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 {
 	size_t start = text->length;
@@ -69,7 +86,7 @@ static void put_option(struct gt_strbuf *text, const struct gt_option *option)
 void gt_cli_put_help(struct gt_strbuf *text, const struct gt_cli_command *command)
 {
 	gt_strbuf_printf(text, "Usage: gputap %s %s\n\n", command->name, command->usage);
-	put_wrapped(text, 0, 0, command->description);
+	put_paragraphs(text, command->description);
 	gt_strbuf_puts(text, "\nOptions:\n");
 	for (size_t i = 0; i < command->option_count; i++)
 		put_option(text, &command->options[i]);

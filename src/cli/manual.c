@@ -18,6 +18,9 @@ static void put_text(struct gt_strbuf *text, const char *plain)
 		case '\\':
 			gt_strbuf_puts(text, "\\e");
 			break;
+		case '\n':
+			gt_strbuf_puts(text, "\n.PP\n");
+			break;
 		case '-':
 			gt_strbuf_puts(text, "\\-");
 			break;

@@ -186,6 +186,16 @@ TEST("--help prints usage, description and options, wherever it is")
 	CHECK_STR(printed, help);
 }
 
+TEST("an empty line is between the paragraphs of a description")
+{
+	static const struct gt_cli_command painter = {
+		.name = "paint", .usage = "", .description = "Paints walls.\nAnd doors."};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_cli_put_help(&text, &painter);
+	CHECK(strstr(gt_strbuf_string(&text), "\n\nPaints walls.\n\nAnd doors.\n\nOptions:\n"));
+}
+
 TEST("an invalid value is rejected with the valid ones")
 {
 	EXPECT_WRONG("invalid value '-1' for --number (a whole number)", "-n", "-1");
