@@ -297,7 +297,8 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"gaps with their causes, and advice with its evidence. "
 					"Where GPU times were not measured, bounds from calls are "
 					"used. Times are of CLOCK_MONOTONIC, relative to the "
-					"start of the process. FILE is a capture.",
+					"start of the process, which the report shows on the axis "
+					"of --start and --end. FILE is a capture.",
 				.examples = report_examples,
 				OPTIONS(report_options),
 			},
@@ -320,15 +321,15 @@ const struct gt_analysis_command gt_analysis_commands[GT_ANALYSIS_COMMANDS] = {
 					"chain of causes: "
 					"the thread that submitted late and what it did, the "
 					"thread that woke it, a copy or wait that blocked, the "
-					"operation of a stream or event that had to end before. "
+					"operation of a stream or event that had to end before.\n"
 					"Sleeps of threads and their wakers need the sources "
-					"sched and, for the names of system calls, syscall. Below "
+					"sched and, for the names of system calls, syscall.\nBelow "
 					"a call that took long: its longest system call, its job "
 					"of the DRM scheduler with the fence that it waited for "
 					"(drm, fence), page faults (fault), block I/O (block), "
-					"and of a call that failed the Xid before it (nvidia). "
+					"and of a call that failed the Xid before it (nvidia).\n"
 					"--call, --syscall, --faults, --jobs and --xids begin at "
-					"the longest of these (Xids: the first) and number them. "
+					"the longest of these (Xids: the first) and number them.\n"
 					"EVENT is one of them: gap:N, call:N, syscall:N, fault:N, "
 					"job:N or xid:N, with the number of these lists; "
 					"fence:CONTEXT:SEQNO (or job:CONTEXT:SEQNO), the job with "

@@ -306,9 +306,11 @@ static void put_advice(struct gt_strbuf *text, const struct gt_process_breakdown
 	}
 }
 
-static void put_process(struct gt_strbuf *text, const struct gt_names *names,
-			const struct gt_process_breakdown *row, uint64_t top)
+static void put_process(struct gt_strbuf *text, const struct gt_report_options *options,
+			const struct gt_names *names, const struct gt_process_breakdown *row)
 {
+	uint64_t top = options->top ? options->top : GT_BREAKDOWN_TOP;
+
 	gt_label_process(text, names, row->process);
 	gt_strbuf_puts(text, ": ");
 	gt_format_duration(text, row->wall);
@@ -321,6 +323,7 @@ static void put_process(struct gt_strbuf *text, const struct gt_names *names,
 	if (row->operations) {
 		put_busy(text, row);
 		gt_strbuf_putc(text, '\n');
+		gt_put_origin(text, options, names, row);
 		put_longest(text, row);
 	}
 	if (row->kernels.count) {
@@ -415,7 +418,7 @@ static int breakdown_put_text(void *opaque, const struct gt_report_options *opti
 	if (!count)
 		gt_strbuf_puts(text, "No call of a traced API was recorded.\n");
 	for (size_t i = 0; i < count; i++)
-		put_process(text, names, rows[i], top);
+		put_process(text, options, names, rows[i]);
 	error = names ? put_findings(text, state->findings, names, top) : 0;
 	put_account(text, state, options);
 	return error;

@@ -27,6 +27,9 @@ int gt_breakdown_put_json(void *state, const struct gt_report_options *options,
 /* "kernel steps", "H2D": an operation as a person reads it. */
 void gt_put_operation_name(struct gt_strbuf *text, enum gt_gpu_operation operation,
 			   const char *kernel);
+/* What times after "T+" are relative to, on the axis of --start, where there is one: a line. */
+void gt_put_origin(struct gt_strbuf *text, const struct gt_report_options *options,
+		   const struct gt_names *names, const struct gt_process_breakdown *row);
 /* The longest times in which no GPU worked, with their causes. */
 void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
 		      const struct gt_process_breakdown *row, uint64_t top);

@@ -285,6 +285,20 @@ void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *ro
 		gt_strbuf_printf(text, "  … and %" PRIu64 " before\n", gap->omitted);
 }
 
+void gt_put_origin(struct gt_strbuf *text, const struct gt_report_options *options,
+		   const struct gt_names *names, const struct gt_process_breakdown *row)
+{
+	uint64_t start = names ? gt_names_start_time(names) : 0;
+
+	if (!options->captured || row->start < start)
+		return;
+	gt_strbuf_puts(text, "T+0 is the start of the process, ");
+	gt_strbuf_u64(text, (row->start - start) / 1000000000);
+	gt_strbuf_putc(text, '.');
+	gt_strbuf_digits(text, (row->start - start) % 1000000000 / 1000, 6);
+	gt_strbuf_puts(text, " s after that of the capture, from which --start and --end count.\n");
+}
+
 void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
 		      const struct gt_process_breakdown *row, uint64_t top)
 {

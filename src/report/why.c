@@ -98,9 +98,11 @@ static int find_answers(struct why_state *state, const struct gt_names *names, b
 	return error;
 }
 
-static void put_explanation(struct gt_strbuf *text, const struct gt_process_breakdown *row,
+static void put_explanation(struct gt_strbuf *text, const struct gt_report_options *options,
+			    const struct gt_names *names, const struct gt_process_breakdown *row,
 			    const struct gt_idle_gap *gap)
 {
+	gt_put_origin(text, options, names, row);
 	gt_put_operation_name(text, gap->operation, gap->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 " ended at T+", gap->next);
 	gt_format_duration(text, gap->end - row->start);
@@ -128,6 +130,7 @@ static void put_process_gaps(struct gt_strbuf *text, const struct gt_report_opti
 			 gt_report_plural(row->idle_gaps));
 	gt_format_duration(text, row->gpu_idle);
 	gt_strbuf_puts(text, " in total\n");
+	gt_put_origin(text, options, names, row);
 	if (row->host_only)
 		gt_strbuf_puts(text, "The GPU's clock is not the host's: causes on the host cannot "
 				     "be found.\n");
@@ -156,7 +159,8 @@ static int why_put_text(void *opaque, const struct gt_report_options *options,
 		return error;
 	if (options->operation) {
 		if (state->explained)
-			put_explanation(text, process_of_explained(state), state->explained);
+			put_explanation(text, options, names, process_of_explained(state),
+					state->explained);
 		return 0;
 	}
 	for (size_t i = 0; i < state->count; i++) {

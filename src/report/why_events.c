@@ -12,13 +12,14 @@
 #include "report/breakdown.h"
 
 /* "4711 train: 12 page faults, the longest first" */
-static void put_title(struct gt_strbuf *text, const struct gt_names *names,
-		      const struct gt_process_breakdown *row, uint64_t count, const char *what,
-		      const char *order)
+static void put_title(struct gt_strbuf *text, const struct gt_report_options *options,
+		      const struct gt_names *names, const struct gt_process_breakdown *row,
+		      uint64_t count, const char *what, const char *order)
 {
 	gt_label_process(text, names, row->process);
 	gt_strbuf_printf(text, ": %" PRIu64 " %s%s%s\n", count, what, gt_report_plural(count),
 			 count == 1 ? "" : order);
+	gt_put_origin(text, options, names, row);
 }
 
 static uint64_t since_start(const struct gt_process_breakdown *row, uint64_t time)
@@ -102,7 +103,7 @@ static void put_waited_job(struct gt_strbuf *text, const struct gt_names *names,
 static void put_jobs(struct gt_strbuf *text, const struct gt_report_options *options,
 		     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
-	put_title(text, names, row, row->explained_jobs, "job", ", the longest first");
+	put_title(text, options, names, row, row->explained_jobs, "job", ", the longest first");
 	for (size_t i = 0; i < row->jobs.count; i++) {
 		const struct gt_explained_job *job = &row->jobs.items[i];
 
@@ -157,7 +158,7 @@ static void put_calls_around(struct gt_strbuf *text, const struct gt_explained_x
 static void put_xids(struct gt_strbuf *text, const struct gt_report_options *options,
 		     const struct gt_names *names, const struct gt_process_breakdown *row)
 {
-	put_title(text, names, row, row->explained_xids, "Xid", ", the earliest first");
+	put_title(text, options, names, row, row->explained_xids, "Xid", ", the earliest first");
 	for (size_t i = 0; i < row->xids.count; i++) {
 		const struct gt_explained_xid *xid = &row->xids.items[i];
 		const char *name = gt_xid_name(xid->code);
@@ -184,14 +185,16 @@ void gt_put_explained_events(struct gt_strbuf *text, const struct gt_report_opti
 		gt_label_process(text, names, row->process);
 		gt_strbuf_printf(text, ": the longest of %" PRIu64 " call%s\n",
 				 row->explained_calls, gt_report_plural(row->explained_calls));
+		gt_put_origin(text, options, names, row);
 		put_calls(text, options, row, "call", &row->calls);
 	}
 	if (row->syscalls.count >= number) {
-		put_title(text, names, row, row->explained_syscalls, "system call", longest);
+		put_title(text, options, names, row, row->explained_syscalls, "system call",
+			  longest);
 		put_calls(text, options, row, "syscall", &row->syscalls);
 	}
 	if (row->faults.count >= number) {
-		put_title(text, names, row, row->explained_faults, "page fault", longest);
+		put_title(text, options, names, row, row->explained_faults, "page fault", longest);
 		put_calls(text, options, row, "fault", &row->faults);
 	}
 	if (row->jobs.count >= number)

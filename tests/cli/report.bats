@@ -201,6 +201,22 @@ kinds_from_log() {
 	expect_error_line '^gputap: missing\.gtap: No such file or directory: check the path$'
 }
 
+@test "report and why print where times after T+ are on the axis of --start" {
+	local start
+	record "$examples/streams" sync
+	gputap report run.gtap
+	[ "$(grep -c '^T+0 is the start of the process, [0-9.]* s after that of the capture, from which --start and --end count\.$' <<<"$output")" = 1 ]
+	start=$(sed -n 's/^T+0 is the start of the process, \([0-9.]*\) s.*/\1/p' <<<"$output")
+	gputap trace -v --time relative --from run.gtap
+	expect_output_line "^$start .* process "
+	gputap why run.gtap
+	expect_output_line "^T\+0 is the start of the process, $start s after"
+	gputap why --call cudaFree run.gtap
+	expect_output_line "^T\+0 is the start of the process, $start s after"
+	gputap report -- "$examples/streams" sync
+	expect_no_error_line '^T\+0'
+}
+
 @test "why explains the longest gaps, one of them, or an operation" {
 	record "$examples/streams" sync
 	gputap why run.gtap
