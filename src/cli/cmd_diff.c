@@ -79,6 +79,7 @@ static int read_capture(const struct gt_cli_command *self, char *path, struct di
 		.event = take_event,
 		.flush = flush_nothing,
 		.close = finish_side,
+		.capture = path,
 	};
 	int status = gt_target_complete(self, &target, NULL, false);
 

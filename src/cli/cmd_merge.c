@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/target.h"
 #include "session/merge.h"
 
 struct merge_options {
@@ -120,6 +120,16 @@ static void print_file(const struct gt_merge_file *file)
 	gt_cli_error("%s", gt_strbuf_string(&text));
 }
 
+static void print_result(const struct gt_merge_result *result, const char *path)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_strbuf_printf(&text, "merged %" PRIu64 " process%s: ", result->processes,
+			 result->processes == 1 ? "" : "es");
+	gt_target_put_totals(&text, &result->totals, path);
+	gt_cli_error("%s", gt_strbuf_string(&text));
+}
+
 /* GT_EXIT_OK, or the status of an error that was printed. */
 static int check_files(const struct gt_cli_command *self, const struct merge_options *given,
 		       struct gt_merge_file *files, size_t count)
@@ -145,6 +155,7 @@ static int merge_files(const struct gt_cli_command *self, const struct merge_opt
 		       char *const *paths, size_t count)
 {
 	struct gt_merge_file files[GT_MERGE_MAX_FILES] = {0};
+	struct gt_merge_result result;
 	struct gt_diag diag = {0};
 	int status;
 
@@ -156,13 +167,13 @@ static int merge_files(const struct gt_cli_command *self, const struct merge_opt
 	status = check_files(self, given, files, count);
 	if (status)
 		return status;
-	if (gt_merge(files, count, given->output, &diag)) {
+	if (gt_merge(files, count, given->output, &result, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_FAILED;
 	}
 	for (size_t i = 0; i < count; i++)
 		print_file(&files[i]);
-	gt_cli_error("wrote %s", given->output);
+	print_result(&result, given->output);
 	return GT_EXIT_OK;
 }
 

@@ -149,25 +149,6 @@ static void note_time(struct recording *recording, const struct gt_event *event)
 		recording->last = event->time;
 }
 
-static void put_totals(struct gt_strbuf *text, const struct gt_capture_totals *totals,
-		       const char *path)
-{
-	gt_strbuf_printf(text, "%" PRIu64 " event%s in ", totals->events,
-			 totals->events == 1 ? "" : "s");
-	gt_format_bytes(text, totals->bytes);
-	if (totals->events)
-		gt_strbuf_printf(text, " (%.1f bytes each)",
-				 (double)totals->bytes / (double)totals->events);
-	if (totals->start) {
-		gt_strbuf_puts(text, ", of ");
-		gt_format_duration(text, totals->end - totals->start);
-	}
-	if (strcmp(path, "-")) {
-		gt_strbuf_puts(text, ": ");
-		gt_put_printable(text, path);
-	}
-}
-
 static void print_summary(const struct recording *recording)
 {
 	struct gt_capture_totals totals = recording->totals;
@@ -177,7 +158,7 @@ static void print_summary(const struct recording *recording)
 		totals.start = recording->first;
 		totals.end = recording->last;
 	}
-	put_totals(&text, &totals, recording->path);
+	gt_target_put_totals(&text, &totals, recording->path);
 	gt_cli_error("recorded %s", gt_strbuf_string(&text));
 	if (strcmp(recording->path, "-"))
 		gt_cli_error("show it with: %s %s", hint(), recording->path);
@@ -238,7 +219,7 @@ static int write_ring(struct recording *recording, const char *why, bool has_acc
 		return error;
 	recording->files++;
 	recording->triggered = gt_clock_monotonic();
-	put_totals(&text, &totals, gt_strbuf_string(&path));
+	gt_target_put_totals(&text, &totals, gt_strbuf_string(&path));
 	clear_line(recording);
 	gt_cli_error("%s: %s", why, gt_strbuf_string(&text));
 	return 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "capture/capture.h"
 #include "cli/gpu_times.h"
 #include "event/kinds.h"
 #include "names/machine.h"
@@ -185,6 +186,25 @@ bool gt_target_makes_capture(const struct gt_target_options *options)
 	return has_capture_name(options->output);
 }
 
+void gt_target_put_totals(struct gt_strbuf *text, const struct gt_capture_totals *totals,
+			  const char *path)
+{
+	gt_strbuf_printf(text, "%" PRIu64 " event%s in ", totals->events,
+			 totals->events == 1 ? "" : "s");
+	gt_format_bytes(text, totals->bytes);
+	if (totals->events)
+		gt_strbuf_printf(text, " (%.1f bytes each)",
+				 (double)totals->bytes / (double)totals->events);
+	if (totals->start) {
+		gt_strbuf_puts(text, ", of ");
+		gt_format_duration(text, totals->end - totals->start);
+	}
+	if (strcmp(path, "-")) {
+		gt_strbuf_puts(text, ": ");
+		gt_put_printable(text, path);
+	}
+}
+
 struct running {
 	const struct gt_run *run;
 	bool is_recorded; /* the events are those of a capture */
@@ -193,16 +213,24 @@ struct running {
 	const struct gt_strings *sources; /* of -e */
 };
 
+/* Of several captures, their names are before what is printed of them. */
+static void print_about_capture(const struct gt_run *run, const char *text)
+{
+	gt_cli_error("%s%s%s", run->capture ? run->capture : "", run->capture ? ": " : "", text);
+}
+
 /* A note of a capture is about the recording. */
-static void print_note(const struct gt_event *event, bool is_recorded)
+static void print_note(const struct gt_event *event, bool is_recorded, const struct gt_run *run)
 {
 	size_t length;
 	const char *text = gt_event_text(event, &length);
-	gt_auto_strbuf printable = GT_STRBUF_INIT;
+	gt_auto_strbuf printable = GT_STRBUF_INIT, line = GT_STRBUF_INIT;
 	gt_autofree char *copy = strndup(text, length);
 
 	gt_put_printable(&printable, copy ? copy : "");
-	gt_cli_error("%s%s", is_recorded ? "recorded: " : "", gt_strbuf_string(&printable));
+	gt_strbuf_printf(&line, "%s%s", is_recorded ? "recorded: " : "",
+			 gt_strbuf_string(&printable));
+	print_about_capture(run, gt_strbuf_string(&line));
 }
 
 /* The machine on which a capture was made. */
@@ -222,7 +250,7 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 		/* The lines of earlier events come first. */
 		int error = running->run->flush(running->run->context);
 
-		print_note(event, running->is_recorded);
+		print_note(event, running->is_recorded, running->run);
 		if (error)
 			return error;
 	}
@@ -324,13 +352,15 @@ void gt_target_print_account(const struct gt_session *session, uint64_t now)
 static void print_totals(const struct gt_names *names, const struct running *running)
 {
 	const struct gt_event_account *account = gt_names_account(names);
-	gt_auto_strbuf text = GT_STRBUF_INIT;
+	gt_auto_strbuf text = GT_STRBUF_INIT, gaps = GT_STRBUF_INIT;
 
 	if (!account) {
-		gt_cli_error("the capture is truncated: it has no totals");
-		gt_put_gaps(&text, names);
+		print_about_capture(running->run, "the capture is truncated: it has no totals");
+		gt_put_gaps(&gaps, names);
+		if (gaps.length)
+			gt_strbuf_printf(&text, "incomplete: %s", gt_strbuf_string(&gaps));
 		if (text.length)
-			gt_cli_error("incomplete: %s", gt_strbuf_string(&text));
+			print_about_capture(running->run, gt_strbuf_string(&text));
 		return;
 	}
 	if (gt_names_is_incomplete(names))
@@ -345,7 +375,7 @@ static void print_totals(const struct gt_names *names, const struct running *run
 				 : running->run->loss_remedy ? running->run->loss_remedy
 							     : "use a larger --ring-size");
 	put_gaps(&text, names);
-	gt_cli_error("%s", gt_strbuf_string(&text));
+	print_about_capture(running->run, gt_strbuf_string(&text));
 }
 
 /* With -v, or where probes took much of the time. */

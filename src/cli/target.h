@@ -53,6 +53,12 @@ void gt_target_free(struct gt_target_options *options);
 /* Whether -o names a file for a capture: its name ends in ".gtap". */
 bool gt_target_makes_capture(const struct gt_target_options *options);
 
+struct gt_capture_totals;
+
+/* Add what was written to a capture, and where: "12 events in 1.2 KiB …, of 3.4 ms: FILE". */
+void gt_target_put_totals(struct gt_strbuf *text, const struct gt_capture_totals *totals,
+			  const char *path);
+
 /* The handlers of a command for the events of a session. */
 struct gt_run {
 	void *context;
@@ -69,6 +75,8 @@ struct gt_run {
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
 	bool prints_totals; /* its report includes the totals */
+	/* Which of several captures is read: the name before its notes. NULL: there is only one. */
+	const char *capture;
 	/* How to avoid losses, "use …"; NULL: by a larger ring alone. */
 	const char *loss_remedy;
 };

@@ -38,6 +38,8 @@ struct merge {
 	size_t count;
 	struct gt_capture_writer *writer;
 	struct gt_hash *functions, *libraries; /* name -> number + 1 */
+	struct gt_hash *processes;             /* that have events: the keys */
+	struct gt_merge_result result;
 	uint32_t function_count, library_count;
 	GT_VEC(struct gt_event_totals *) totals; /* one per source */
 };
@@ -410,12 +412,22 @@ static int write_machine(struct merge *merge, struct merge_input *input)
 }
 
 /* Write what the result has of an event. */
+static int count_process(struct merge *merge, uint32_t process)
+{
+	if (!process || gt_hash_get_u64(merge->processes, process))
+		return 0;
+	merge->result.processes++;
+	return gt_hash_set_u64(merge->processes, process, merge);
+}
+
 static int write_event(struct merge *merge, struct merge_input *input)
 {
 	const struct gt_event *event = (const void *)input->event;
 	bool is_written = true;
-	int error = 0;
+	int error = count_process(merge, event->process);
 
+	if (error)
+		return error;
 	input->file->events++;
 	switch (event->kind) {
 	case GT_EVENT_function:
@@ -596,6 +608,7 @@ static void release(struct merge *merge)
 	free(merge->inputs);
 	gt_hash_free(merge->functions);
 	gt_hash_free(merge->libraries);
+	gt_hash_free(merge->processes);
 	gt_vec_each (totals, &merge->totals)
 		free(*totals);
 	gt_vec_free(&merge->totals);
@@ -629,7 +642,7 @@ static int write_contents(struct merge *merge, const char *path, struct gt_diag 
 		error = write_overhead(merge);
 	if (!error)
 		error = write_account(merge);
-	closed = gt_capture_close(merge->writer, diag);
+	closed = gt_capture_finish(merge->writer, &merge->result.totals, diag);
 	return error ? error : closed;
 }
 
@@ -652,14 +665,16 @@ static int write_all(struct merge *merge, const char *path, struct gt_diag *diag
 	return error;
 }
 
-int gt_merge(struct gt_merge_file *files, size_t count, const char *path, struct gt_diag *diag)
+int gt_merge(struct gt_merge_file *files, size_t count, const char *path,
+	     struct gt_merge_result *ret_result, struct gt_diag *diag)
 {
 	struct merge merge = {.inputs = calloc(count, sizeof(*merge.inputs)), .count = count};
 	int error = 0;
 
 	merge.functions = gt_hash_new();
 	merge.libraries = gt_hash_new();
-	if (!merge.inputs || !merge.functions || !merge.libraries) {
+	merge.processes = gt_hash_new();
+	if (!merge.inputs || !merge.functions || !merge.libraries || !merge.processes) {
 		merge.count = 0;
 		error = gt_diag(diag, -ENOMEM, "merge", NULL, "out of memory");
 	}
@@ -672,5 +687,7 @@ int gt_merge(struct gt_merge_file *files, size_t count, const char *path, struct
 	if (error == -ENOMEM && !gt_diag_is_set(diag))
 		gt_diag(diag, error, "merge", NULL, "out of memory");
 	release(&merge);
+	if (!error)
+		*ret_result = merge.result;
 	return error;
 }

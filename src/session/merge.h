@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "capture/capture.h"
 
 #define GT_MERGE_MAX_FILES 255
 
@@ -33,9 +34,16 @@ struct gt_merge_file {
 	uint64_t events;
 };
 
+/* What was written. */
+struct gt_merge_result {
+	struct gt_capture_totals totals;
+	uint64_t processes; /* that have events */
+};
+
 /*
  * Merge captures into a file. The account is the sum of theirs; where one of them is incomplete
  * there is none, so that views say so. 0; -EINVAL: they cannot be merged; errors of reading and
  * writing.
  */
-int gt_merge(struct gt_merge_file *files, size_t count, const char *path, struct gt_diag *diag);
+int gt_merge(struct gt_merge_file *files, size_t count, const char *path,
+	     struct gt_merge_result *ret_result, struct gt_diag *diag);

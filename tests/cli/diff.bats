@@ -42,6 +42,13 @@ kernels_take() {
 	expect_output_line '^steps\(unsigned int\*, int\) +8 +8 .* faster +<0\.001$'
 }
 
+@test "what diff prints of a recording begins with the name of its capture" {
+	gputap diff before.gtap before.gtap
+	expect_error_line '^gputap: before\.gtap: recorded: no NVIDIA driver found, '
+	expect_error_line '^gputap: before\.gtap: [0-9]+ calls: [0-9]+ complete, '
+	expect_no_error_line '^gputap: (recorded|[0-9]+ calls)'
+}
+
 @test "a capture does not differ from itself" {
 	gputap diff --json --error-exitcode 3 before.gtap before.gtap
 	expect_status 0

@@ -23,6 +23,7 @@ calls_of() {
 	expect_status 0
 	expect_error_line '^gputap: a.gtap: machine 0, [0-9]+ events'
 	expect_error_line '^gputap: b.gtap: machine 1, [0-9]+ events'
+	expect_error_line '^gputap: merged 2 processes: [0-9]+ events in [0-9.]+ KiB \([0-9.]+ bytes each\), of [0-9.]+ .?s: all.gtap$'
 	[ "$(calls_of all.gtap)" = "$({ calls_of a.gtap; calls_of b.gtap; } | sort)" ]
 	"$build/gputap" trace --json --from all.gtap >all.json 2>/dev/null
 	run -0 jq -es 'map(select(.schema == "gputap.call.1")) |
