@@ -7,6 +7,7 @@
 #include "device/handles.h"
 #include "device/memory.h"
 #include "device/module.h"
+#include "device/pool.h"
 #include "device/stream.h"
 #include "device/texture.h"
 
@@ -211,6 +212,7 @@ CUresult sg_context_use(CUcontext *ret_context)
 CUresult sg_context_synchronize(CUcontext context)
 {
 	join_streams(context);
+	sg_pools_synchronized(context->device);
 	return (CUresult)atomic_load(&context->error);
 }
 

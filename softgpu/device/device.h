@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ struct sg_device {
 	unsigned int primary_flags;
 	struct CUmemPoolHandle_st *default_pool;
 	struct CUmemPoolHandle_st *current_pool;
+	/* Calls that waited for a stream, an event or a context: pools release memory there. */
+	atomic_uint_least64_t synchronizations;
 };
 
 struct sg_state {

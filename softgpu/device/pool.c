@@ -18,6 +18,7 @@ CUresult sg_pool_new(int device, CUmemLocationType location, CUmemoryPool *ret_p
 	pool->device = device;
 	pool->location = location;
 	pool->imported_fd = -1;
+	pthread_mutex_init(&pool->lock, NULL);
 	for (int i = 0; i < 4; i++)
 		pool->reuse[i] = 1;
 	*ret_pool = pool;
@@ -69,16 +70,82 @@ CUresult sg_pool_current(int device, CUmemoryPool *ret_pool)
 	return CUDA_SUCCESS;
 }
 
+static uint64_t max_of(uint64_t one, uint64_t other)
+{
+	return one > other ? one : other;
+}
+
+static void release(CUmemoryPool pool, uint64_t kept)
+{
+	if (pool->account.reserved > kept)
+		pool->account.reserved = max_of(pool->account.used, kept);
+}
+
+/* Lock a pool, and release what was due at a synchronization since the last time. */
+static void lock_pool(CUmemoryPool pool)
+{
+	uint64_t now = atomic_load(&sg_device_find(pool->device)->synchronizations);
+
+	pthread_mutex_lock(&pool->lock);
+	if (now != pool->synchronizations)
+		release(pool, pool->release_threshold);
+	pool->synchronizations = now;
+}
+
 void sg_pool_add(CUmemoryPool pool, uint64_t bytes)
 {
-	uint64_t used = atomic_fetch_add(&pool->used, bytes) + bytes;
-	uint64_t high = atomic_load(&pool->used_high);
+	struct sg_pool_account *account = &pool->account;
 
-	while (used > high && !atomic_compare_exchange_weak(&pool->used_high, &high, used))
-		;
+	lock_pool(pool);
+	account->used += bytes;
+	account->used_high = max_of(account->used, account->used_high);
+	account->reserved = max_of(account->used, account->reserved);
+	account->reserved_high = max_of(account->reserved, account->reserved_high);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 void sg_pool_subtract(CUmemoryPool pool, uint64_t bytes)
 {
-	atomic_fetch_sub(&pool->used, bytes);
+	lock_pool(pool);
+	pool->account.used -= bytes;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+struct sg_pool_account sg_pool_account(CUmemoryPool pool)
+{
+	struct sg_pool_account account;
+
+	lock_pool(pool);
+	account = pool->account;
+	pthread_mutex_unlock(&pool->lock);
+	return account;
+}
+
+void sg_pool_trim(CUmemoryPool pool, uint64_t bytes)
+{
+	lock_pool(pool);
+	release(pool, bytes);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void sg_pool_reset_high(CUmemoryPool pool, bool reserved)
+{
+	lock_pool(pool);
+	if (reserved)
+		pool->account.reserved_high = pool->account.reserved;
+	else
+		pool->account.used_high = pool->account.used;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void sg_pool_set_release_threshold(CUmemoryPool pool, uint64_t bytes)
+{
+	lock_pool(pool);
+	pool->release_threshold = bytes;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void sg_pools_synchronized(int device)
+{
+	atomic_fetch_add(&sg_device_find(device)->synchronizations, 1);
 }

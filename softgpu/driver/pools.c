@@ -220,8 +220,11 @@ SG_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType typ
 
 SG_API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 {
-	/* A pool caches no unused memory. */
-	return sg_check_pool(pool, pool);
+	CUresult result = sg_check_pool(pool, pool);
+
+	if (!result)
+		sg_pool_trim(pool, bytes);
+	return result;
 }
 
 /* Return where a pool stores a setting, and its size; NULL: the attribute is none. */
@@ -256,12 +259,16 @@ SG_API CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 	}
 	switch (attribute) {
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		*(cuuint64_t *)value = sg_pool_account(pool).reserved;
+		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-		*(cuuint64_t *)value = atomic_load(&pool->used);
+		*(cuuint64_t *)value = sg_pool_account(pool).used;
 		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		*(cuuint64_t *)value = sg_pool_account(pool).reserved_high;
+		return CUDA_SUCCESS;
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-		*(cuuint64_t *)value = atomic_load(&pool->used_high);
+		*(cuuint64_t *)value = sg_pool_account(pool).used_high;
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
@@ -276,6 +283,10 @@ SG_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 
 	if (result)
 		return result;
+	if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+		sg_pool_set_release_threshold(pool, *(cuuint64_t *)value);
+		return CUDA_SUCCESS;
+	}
 	setting = find_setting(pool, attribute, &size);
 	if (setting) {
 		memcpy(setting, value, size);
@@ -286,7 +297,7 @@ SG_API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
 	     attribute != CU_MEMPOOL_ATTR_USED_MEM_HIGH) ||
 	    *(cuuint64_t *)value)
 		return CUDA_ERROR_INVALID_VALUE;
-	atomic_store(&pool->used_high, atomic_load(&pool->used));
+	sg_pool_reset_high(pool, attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
 	return CUDA_SUCCESS;
 }
 

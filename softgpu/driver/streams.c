@@ -6,6 +6,7 @@
 #include "base/clean.h"
 #include "device/event.h"
 #include "device/memory.h"
+#include "device/pool.h"
 #include "driver/api.h"
 
 enum { MAX_PRIORITY = -5 };
@@ -162,9 +163,13 @@ static CUresult synchronize_stream(CUstream stream)
 {
 	struct sg_work nothing = {.kind = SG_WORK_EMPTY};
 
+	CUresult result;
+
 	if (sg_stream_is_captured(stream))
 		return sg_stream_submit(stream, &nothing, true);
-	return sg_stream_synchronize(stream);
+	result = sg_stream_synchronize(stream);
+	sg_pools_synchronized(stream->context->device);
+	return result;
 }
 
 SG_CHECKED_STREAM_VARIANTS(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream),
@@ -376,7 +381,11 @@ SG_API CUresult cuEventSynchronize(CUevent event)
 {
 	CUresult result = check_event(event);
 
-	return result ? result : sg_event_synchronize(event);
+	if (!result)
+		result = sg_event_synchronize(event);
+	if (!result)
+		sg_pools_synchronized(event->context->device);
+	return result;
 }
 
 static CUresult destroy_event(CUevent event)

@@ -398,6 +398,53 @@ TEST("stream-ordered memory is freed in stream order, once")
 	end(&driver);
 }
 
+/* The bytes that a pool holds, and the most that it held. */
+#define CHECK_RESERVED(pool, now, high)                                                            \
+	do {                                                                                       \
+		cuuint64_t bytes = 1;                                                              \
+		CHECK_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,         \
+					       &bytes));                                           \
+		CHECK_INT(bytes, now);                                                             \
+		CHECK_OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &bytes));  \
+		CHECK_INT(bytes, high);                                                            \
+	} while (0)
+
+TEST("a pool holds freed memory until a synchronization, and up to its threshold after it")
+{
+	struct driver driver = begin();
+	CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+	cuuint64_t threshold = 4096, zero = 0;
+	CUmemoryPool pool;
+	CUstream stream;
+	CUdeviceptr first, second;
+
+	CHECK_OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CHECK_OK(cuMemPoolCreate(&pool, &properties));
+	CHECK_OK(cuMemAllocFromPoolAsync(&first, 8192, pool, stream));
+	CHECK_OK(cuMemAllocFromPoolAsync(&second, 1024, pool, stream));
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_RESERVED(pool, 9216, 9216);
+	CHECK_OK(cuMemFreeAsync(first, stream));
+	CHECK_RESERVED(pool, 9216, 9216);
+	CHECK_OK(cuStreamSynchronize(stream));
+	CHECK_RESERVED(pool, 1024, 9216);
+	CHECK_OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &zero));
+	CHECK_RESERVED(pool, 1024, 1024);
+	/* With a threshold, only what exceeds it is released, and the rest by a trim. */
+	CHECK_OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+	CHECK_OK(cuMemAllocFromPoolAsync(&first, 8192, pool, stream));
+	CHECK_OK(cuMemFreeAsync(first, stream));
+	CHECK_OK(cuMemFreeAsync(second, stream));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_RESERVED(pool, 4096, 9216);
+	CHECK_OK(cuMemPoolTrimTo(pool, 1000));
+	CHECK_RESERVED(pool, 1000, 9216);
+	CHECK_OK(cuMemPoolDestroy(pool));
+	CHECK_OK(cuStreamDestroy(stream));
+	end(&driver);
+}
+
 /* ---- memory that is freed while it is used ------------------------------------------------ */
 
 enum {
