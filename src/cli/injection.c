@@ -100,12 +100,17 @@ static int verify_program(struct gt_cli_injection *self, struct gt_bpf_program *
 /* Before the GPU programs are verified: it decides where the maps are. */
 static int open_host_programs(struct gt_cli_injection *self, struct gt_diag *diag)
 {
+	struct gt_diag reason = {0};
 	int error = 0;
 
 	if (!self->given->no_host_programs)
-		error = gt_host_group_open(&self->parts, &self->host_programs, diag);
+		error = gt_host_group_open(&self->parts, &self->host_programs, &reason);
 	/* Those that there are need not be loaded: SEC("?…"). */
-	return error == -ENOENT ? 0 : error;
+	if (error == -ENOENT)
+		return 0;
+	if (error)
+		*diag = reason;
+	return error;
 }
 
 /* Print an error, and for one of host programs how to do without them. */

@@ -298,6 +298,10 @@ run_both() {
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
 	expect_status 1
 	expect_error "gputap: count0 (gpu/run) runs in no kernel; run it with 'gputap gpurun'"
+	counting 'gpu/entry/*'
+	gputap run --set nope=1 "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_status 2
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: there is no map 'nope'"
 	object 'SEC("uprobe") int probe(void *ctx) { return 0; }'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
 	expect_status 1
