@@ -45,7 +45,10 @@ int gt_sink_close(struct gt_sink *sink, struct gt_diag *diag)
 		error = -errno;
 	gt_strbuf_free(&sink->text);
 	if (error && error != -EPIPE)
-		gt_diag_file(diag, error, "output", sink->path, GT_FILE_WRITTEN,
-			     "cannot be written");
+		gt_diag_file(diag, error, "output",
+			     sink->path                  ? sink->path
+			     : sink->fd == STDERR_FILENO ? "standard error"
+							 : "standard output",
+			     GT_FILE_WRITTEN, "cannot be written");
 	return error;
 }

@@ -218,6 +218,14 @@ documented() {
 	expect_error_line '^gputap: /dev/full: cannot be written: No space left on device: free space, or choose a file on another disk$'
 }
 
+@test "a full disk behind standard output is an error that names it" {
+	[ -w /dev/full ] || skip "there is no /dev/full"
+	trace -o run.gtap -- "$calls" 2
+	observe bash -c '"$0" trace --from run.gtap >/dev/full' "$build/gputap"
+	expect_status 1
+	expect_error_line '^gputap: standard output: cannot be written: No space left on device: free space, or choose a file on another disk$'
+}
+
 @test "the exit status is the command's" {
 	trace -- sh -c 'exit 7'
 	expect_status 7
