@@ -510,7 +510,8 @@ static int report_missing(struct gt_layer_state *state, struct gt_diag *diag)
 
 	if (!attached && !state->extra.emitted &&
 	    !gt_layer_waits_for_modules(state->layer, state->hooks))
-		return gt_diag(diag, -ENOENT, state->layer->name, NULL, "%s",
+		return gt_diag(diag, -ENOENT, state->layer->name, NULL,
+			       "%s: this kernel has none of its events: %s", state->layer->name,
 			       gt_strbuf_string(&missing));
 	if (missing.length && is_wanted_by_name(state))
 		gt_event_queue_note(state->host->events, "%s: %s%s", state->layer->name,

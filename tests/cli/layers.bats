@@ -154,3 +154,10 @@ events() {
 	gputap doctor --json
 	run -0 jq -e '.examinations | any(.name == "source sched" and .verdict == "ok")' <<<"$output"
 }
+
+@test "a source of which the kernel has no event is an error that names it" {
+	gputap trace -e pcie -- true
+	[ "$status" != 0 ] || skip "this kernel has events of the source pcie"
+	expect_status 1
+	expect_error_line '^gputap: pcie: this kernel has none of its events: accesses to configuration space are not shown: '
+}
