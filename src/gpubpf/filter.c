@@ -15,6 +15,21 @@ enum {
 	TERMS = 1, /* two words each */
 };
 
+/*
+ * Registers of GPUs have 32 bits: in fields of this size, and in the counts of sampling, all that
+ * can be is computed in 32 bits.
+ */
+static bool is_narrow(const struct gt_bpf_filter_term *term)
+{
+	return term->field->size != 8;
+}
+
+/* The maximum value of a term's field: terms are intervals modulo this + 1. */
+static uint64_t max_value(const struct gt_bpf_filter_term *term)
+{
+	return is_narrow(term) ? UINT32_MAX : UINT64_MAX;
+}
+
 static uint32_t first_slot(const struct gt_bpf_filter *filter)
 {
 	return TERMS + 2 * filter->term_count;
@@ -107,12 +122,16 @@ static int find_term(const char *text, const struct gt_section *section,
 	return 0;
 }
 
-/* The values for which a comparison holds, as an interval modulo 2^64. False: there is none. */
+/* The values for which a comparison holds, as an interval. False: there is none. */
 static bool set_interval(enum gt_comparison_operator compare, uint64_t value,
 			 struct gt_bpf_filter_term *term)
 {
-	uint64_t base = 0, end = UINT64_MAX; /* inclusive */
+	uint64_t max = max_value(term), base = 0, end = max; /* inclusive */
 
+	term->base = 0;
+	term->span = max;
+	if (value > max)
+		return compare == GT_LESS || compare == GT_LESS_OR_EQUAL || compare == GT_NOT_EQUAL;
 	switch (compare) {
 	case GT_LESS:
 		end = value - 1;
@@ -134,9 +153,9 @@ static bool set_interval(enum gt_comparison_operator compare, uint64_t value,
 		base = value + 1;
 		break;
 	}
-	term->base = base;
-	term->span = end - base;
-	return !(compare == GT_LESS && !value) && !(compare == GT_GREATER && value == UINT64_MAX);
+	term->base = base & max;
+	term->span = (end - base) & max;
+	return !(compare == GT_LESS && !value) && !(compare == GT_GREATER && value == max);
 }
 
 static int read_term(const struct gt_comparison *comparison, const struct gt_section *section,
@@ -188,16 +207,16 @@ int gt_bpf_filter_parse_period(const char *text, uint32_t *ret_period)
 
 static void print_term(const struct gt_bpf_filter_term *term, struct gt_strbuf *text)
 {
-	uint64_t end = term->base + term->span;
+	uint64_t max = max_value(term), end = (term->base + term->span) & max;
 
 	gt_strbuf_puts(text, term->field->name);
 	if (term->field->count > 1)
 		gt_strbuf_printf(text, "[%u]", term->index);
 	if (!term->span)
 		gt_strbuf_printf(text, " == %" PRIu64, term->base);
-	else if (end + 2 == term->base)
-		gt_strbuf_printf(text, " != %" PRIu64, term->base - 1);
-	else if (end == UINT64_MAX)
+	else if (((end + 2) & max) == term->base)
+		gt_strbuf_printf(text, " != %" PRIu64, (term->base - 1) & max);
+	else if (end == max)
 		gt_strbuf_printf(text, " >= %" PRIu64, term->base);
 	else
 		gt_strbuf_printf(text, " <= %" PRIu64, end);
@@ -215,8 +234,8 @@ void gt_bpf_filter_print(const struct gt_bpf_filter *filter, struct gt_strbuf *t
 /* ---- instructions ---------------------------------------------------------------------- */
 
 enum {
-	/* A map's address, then 5 instructions for each term, and those of sampling. */
-	MAX_PROLOGUE = 64 + 5 * GT_BPF_FILTER_MAX_TERMS,
+	/* A map's address, then 6 instructions for each term, and those of sampling. */
+	MAX_PROLOGUE = 64 + 6 * GT_BPF_FILTER_MAX_TERMS,
 };
 
 /* The instructions before a program, and the jumps that end it. */
@@ -233,10 +252,11 @@ static uint32_t add_insn(struct filter_prologue *prologue, struct bpf_insn insn)
 	return prologue->count++;
 }
 
+/* operation: with its class, BPF_ALU64, or BPF_ALU for 32 bits. */
 static void add_immediate(struct filter_prologue *prologue, unsigned operation, unsigned to,
 			  int32_t value)
 {
-	add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(BPF_ALU64 | operation | BPF_K),
+	add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(operation | BPF_K),
 					     .dst_reg = to & 15,
 					     .imm = value});
 }
@@ -244,7 +264,7 @@ static void add_immediate(struct filter_prologue *prologue, unsigned operation, 
 static void add_register(struct filter_prologue *prologue, unsigned operation, unsigned to,
 			 unsigned from)
 {
-	add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(BPF_ALU64 | operation | BPF_X),
+	add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(operation | BPF_X),
 					     .dst_reg = to & 15,
 					     .src_reg = from & 15});
 }
@@ -267,10 +287,11 @@ static void add_map_address(struct filter_prologue *prologue, unsigned to, uint3
 	add_insn(prologue, (struct bpf_insn){0});
 }
 
+/* The same: BPF_JMP or BPF_JMP32. */
 static uint32_t add_jump(struct filter_prologue *prologue, unsigned operation, unsigned left,
 			 unsigned right)
 {
-	return add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(BPF_JMP | operation | BPF_X),
+	return add_insn(prologue, (struct bpf_insn){.code = (uint8_t)(operation | BPF_X),
 						    .dst_reg = left & 15,
 						    .src_reg = right & 15});
 }
@@ -282,15 +303,34 @@ static void land_jump(struct filter_prologue *prologue, uint32_t jump)
 }
 
 /* r1: the context, r2: the map's value. */
+static void add_narrow_term(struct filter_prologue *prologue, const struct gt_bpf_filter_term *term,
+			    uint32_t word)
+{
+	add_load(prologue, BPF_W, 3, 1, term->field->offset + term->index * term->field->size);
+	add_load(prologue, BPF_DW, 4, 2, word * 8);
+	add_register(prologue, BPF_ALU64 | BPF_MOV, 5, 4);
+	add_immediate(prologue, BPF_ALU64 | BPF_RSH, 5, 32);
+	add_register(prologue, BPF_ALU | BPF_SUB, 3, 4);
+	prologue->ends[prologue->end_count++] = add_jump(prologue, BPF_JMP32 | BPF_JGT, 3, 5);
+}
+
+static void add_wide_term(struct filter_prologue *prologue, const struct gt_bpf_filter_term *term,
+			  uint32_t word)
+{
+	add_load(prologue, BPF_DW, 3, 1, term->field->offset + term->index * term->field->size);
+	add_load(prologue, BPF_DW, 4, 2, word * 8);
+	add_load(prologue, BPF_DW, 5, 2, word * 8 + 8);
+	add_register(prologue, BPF_ALU64 | BPF_SUB, 3, 4);
+	prologue->ends[prologue->end_count++] = add_jump(prologue, BPF_JMP | BPF_JGT, 3, 5);
+}
+
 static void add_term(struct filter_prologue *prologue, const struct gt_bpf_filter_term *term,
 		     uint32_t word)
 {
-	add_load(prologue, term->field->size == 8 ? BPF_DW : BPF_W, 3, 1,
-		 term->field->offset + term->index * term->field->size);
-	add_load(prologue, BPF_DW, 4, 2, word * 8);
-	add_load(prologue, BPF_DW, 5, 2, word * 8 + 8);
-	add_register(prologue, BPF_SUB, 3, 4);
-	prologue->ends[prologue->end_count++] = add_jump(prologue, BPF_JGT, 3, 5);
+	if (is_narrow(term))
+		add_narrow_term(prologue, term, word);
+	else
+		add_wide_term(prologue, term, word);
 }
 
 static int32_t slot_helper(const struct gt_section *section)
@@ -309,14 +349,14 @@ static int32_t slot_helper(const struct gt_section *section)
 static void add_slot(struct filter_prologue *prologue, const struct gt_bpf_filter *filter,
 		     const struct gt_section *section)
 {
-	add_register(prologue, BPF_MOV, 6, 1);
+	add_register(prologue, BPF_ALU64 | BPF_MOV, 6, 1);
 	add_insn(prologue,
 		 (struct bpf_insn){.code = BPF_JMP | BPF_CALL, .imm = slot_helper(section)});
 	add_map_address(prologue, 2, filter->map);
-	add_load(prologue, BPF_DW, 4, 2, PERIOD * 8);
-	add_immediate(prologue, BPF_AND, 0, (int32_t)(filter->slots - 1));
-	add_immediate(prologue, BPF_LSH, 0, 3);
-	add_register(prologue, BPF_ADD, 2, 0);
+	add_load(prologue, BPF_W, 4, 2, PERIOD * 8);
+	add_immediate(prologue, BPF_ALU64 | BPF_AND, 0, (int32_t)(filter->slots - 1));
+	add_immediate(prologue, BPF_ALU64 | BPF_LSH, 0, 3);
+	add_register(prologue, BPF_ALU64 | BPF_ADD, 2, 0);
 	add_load(prologue, BPF_DW, 3, 2, first_slot(filter) * 8);
 }
 
@@ -327,28 +367,27 @@ static void add_sampling(struct filter_prologue *prologue, const struct gt_bpf_f
 
 	add_slot(prologue, filter, section);
 	/* r5 = runs since one passed, r0 = the next number of these. */
-	add_insn(prologue,
-		 (struct bpf_insn){.code = BPF_ALU | BPF_MOV | BPF_X, .dst_reg = 5, .src_reg = 3});
-	add_register(prologue, BPF_MOV, 0, 5);
-	add_immediate(prologue, BPF_ADD, 0, 1);
-	jump = add_jump(prologue, BPF_JLT, 0, 4);
-	add_immediate(prologue, BPF_MOV, 0, 0);
+	add_register(prologue, BPF_ALU | BPF_MOV, 5, 3);
+	add_register(prologue, BPF_ALU | BPF_MOV, 0, 5);
+	add_immediate(prologue, BPF_ALU | BPF_ADD, 0, 1);
+	jump = add_jump(prologue, BPF_JMP32 | BPF_JLT, 0, 4);
+	add_immediate(prologue, BPF_ALU64 | BPF_MOV, 0, 0);
 	land_jump(prologue, jump);
 	/* Count this run unless it passes. */
-	add_immediate(prologue, BPF_RSH, 3, 32);
+	add_immediate(prologue, BPF_ALU64 | BPF_RSH, 3, 32);
 	jump = add_insn(prologue,
-			(struct bpf_insn){.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 5});
-	add_immediate(prologue, BPF_ADD, 3, 1);
+			(struct bpf_insn){.code = BPF_JMP32 | BPF_JEQ | BPF_K, .dst_reg = 5});
+	add_immediate(prologue, BPF_ALU | BPF_ADD, 3, 1);
 	land_jump(prologue, jump);
-	add_immediate(prologue, BPF_LSH, 3, 32);
-	add_register(prologue, BPF_OR, 3, 0);
+	add_immediate(prologue, BPF_ALU64 | BPF_LSH, 3, 32);
+	add_register(prologue, BPF_ALU64 | BPF_OR, 3, 0);
 	add_insn(prologue, (struct bpf_insn){.code = BPF_STX | BPF_MEM | BPF_DW,
 					     .dst_reg = 2,
 					     .src_reg = 3,
 					     .off = (int16_t)(first_slot(filter) * 8)});
 	prologue->ends[prologue->end_count++] = add_insn(
-		prologue, (struct bpf_insn){.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = 5});
-	add_register(prologue, BPF_MOV, 1, 6);
+		prologue, (struct bpf_insn){.code = BPF_JMP32 | BPF_JNE | BPF_K, .dst_reg = 5});
+	add_register(prologue, BPF_ALU64 | BPF_MOV, 1, 6);
 }
 
 static void make_prologue(const struct gt_bpf_filter *filter, const struct gt_section *section,
@@ -365,7 +404,7 @@ static void make_prologue(const struct gt_bpf_filter *filter, const struct gt_se
 	over = add_insn(prologue, (struct bpf_insn){.code = BPF_JMP | BPF_JA});
 	for (uint32_t i = 0; i < prologue->end_count; i++)
 		land_jump(prologue, prologue->ends[i]);
-	add_immediate(prologue, BPF_MOV, 0, 0);
+	add_immediate(prologue, BPF_ALU64 | BPF_MOV, 0, 0);
 	add_insn(prologue, (struct bpf_insn){.code = BPF_JMP | BPF_EXIT});
 	land_jump(prologue, over);
 }
@@ -454,13 +493,21 @@ static void write_word(void *memory, uint32_t word, uint64_t value)
 	__atomic_store_n((uint64_t *)memory + word, value, __ATOMIC_RELAXED);
 }
 
+static void write_term(const struct gt_bpf_filter_term *term, void *memory, uint32_t word)
+{
+	if (is_narrow(term)) {
+		write_word(memory, word, term->base | term->span << 32);
+		return;
+	}
+	write_word(memory, word, term->base);
+	write_word(memory, word + 1, term->span);
+}
+
 void gt_bpf_filter_write(const struct gt_bpf_filter *filter, void *memory)
 {
 	write_word(memory, PERIOD, filter->period);
-	for (uint32_t i = 0; i < filter->term_count; i++) {
-		write_word(memory, TERMS + 2 * i, filter->terms[i].base);
-		write_word(memory, TERMS + 2 * i + 1, filter->terms[i].span);
-	}
+	for (uint32_t i = 0; i < filter->term_count; i++)
+		write_term(&filter->terms[i], memory, TERMS + 2 * i);
 }
 
 /* Find a term on the same field that is not in `used`; UINT32_MAX: none. */
@@ -481,7 +528,7 @@ static int change_terms(struct gt_bpf_filter *changed, const struct gt_bpf_filte
 
 	for (uint32_t i = 0; i < changed->term_count; i++) {
 		changed->terms[i].base = 0;
-		changed->terms[i].span = UINT64_MAX;
+		changed->terms[i].span = max_value(&changed->terms[i]);
 	}
 	for (uint32_t i = 0; i < wanted->term_count; i++) {
 		uint32_t at = find_free_term(changed, &wanted->terms[i], used);

@@ -8,7 +8,9 @@
  * The value of the map, in words of 64 bits:
  *
  *	sampling period
- *	base, span      of each term: it holds if field - base <= span, unsigned, modulo 2^64
+ *	base, span      of each term: it holds if field - base <= span, unsigned, modulo 2^64;
+ *	                of fields of 4 bytes modulo 2^32, both in the first word (span in the
+ *	                upper half)
  *	runs            of each slot, where runs are sampled: the lower half is the number of runs
  *	                since one passed, the upper half counts those that did not pass
  *

@@ -117,6 +117,42 @@ TEST("a condition selects threads by fields of the context, with each operator")
 	CHECK_INT(passed_of("gpu/entry.block/k", "blockIdx.x != 2"), BLOCKS - 1);
 }
 
+static void expect_printed(const char *when, const char *text)
+{
+	struct gt_section section = {0};
+	struct gt_bpf_filter filter = {0};
+	gt_auto_strbuf printed = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+
+	CHECK(!gt_section_read("gpu/entry/k", "p", &section, &diag));
+	CHECK(!gt_bpf_filter_parse(when, &section, &filter, &diag));
+	gt_bpf_filter_print(&filter, &printed);
+	CHECK_STR(gt_strbuf_string(&printed), text);
+}
+
+TEST("conditions on fields of 4 bytes hold up to 2^32 - 1, those on 8 bytes beyond it")
+{
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x < 4294967296"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x <= 18446744073709551615"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x != 4294967296"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x != 4294967299"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x != 4294967295"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "threadIdx.x > 4294967294"), 0);
+	CHECK_INT(passed_of("gpu/entry/k", "arguments[1] < 4294967296"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "arguments[1] != 4294967296"), RUNS);
+	CHECK_INT(passed_of("gpu/entry/k", "arguments[1] == 4294967296"), 0);
+	CHECK_INT(passed_of("gpu/entry/k", "arguments[1] >= 4294967296"), 0);
+	expect_error("gpu/entry/k", "lane == 4294967296",
+		     "no value of lane fulfills the condition");
+	expect_error("gpu/entry/k", "lane > 4294967295", "no value of lane fulfills the condition");
+	expect_error("gpu/entry/k", "lane >= 4294967296",
+		     "no value of lane fulfills the condition");
+	expect_printed("lane != 4294967295 && lane != 0 && lane >= 1 && lane <= 4294967294",
+		       "lane != 4294967295 && lane != 0 && lane != 0 && lane != 4294967295");
+	expect_printed("lane < 4294967297 && arguments[1] < 4294967297",
+		       "lane >= 0 && arguments[1] <= 4294967296");
+}
+
 TEST("a condition that cannot be meant is rejected with the reason")
 {
 	expect_error(
