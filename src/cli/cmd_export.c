@@ -17,7 +17,7 @@
 struct export_options {
 	struct gt_target_options target;
 	int format, weight; /* negative: not given */
-	bool comments;
+	bool comments, quiet;
 };
 
 struct export
@@ -54,6 +54,7 @@ static const struct gt_option options[] = {
 	{0, "comments", NULL,
 	 "with --format csv or folded: end with a line '# incomplete: …' if the capture is incomplete",
 	 GT_OPTION_FLAG, AT(comments), NULL},
+	{'q', "quiet", NULL, "print only errors and what was lost", GT_OPTION_FLAG, AT(quiet), NULL},
 	GT_TRACE_OPTIONS_OF_TARGET(EXPORT_ROW, EXPORT_ROW, AT(target))
 	GT_TRACE_OPTIONS_OF_CALLS(EXPORT_ROW, EXPORT_ROW, AT(target), "cuda, opencl, hip, level-zero")
 	GT_TRACE_OPTIONS_OF_RANGE(EXPORT_ROW, AT(target), "")
@@ -200,7 +201,7 @@ static int export_capture(const struct gt_cli_command *self, struct export_optio
 		.given = given,
 		.format = gt_export_formats[given->format],
 		.path = given->target.output,
-		.shows_progress = isatty(STDERR_FILENO),
+		.shows_progress = isatty(STDERR_FILENO) && !given->quiet,
 	};
 	const struct gt_run run = {
 		.context = &export,
@@ -208,6 +209,7 @@ static int export_capture(const struct gt_cli_command *self, struct export_optio
 		.event = take_event,
 		.flush = flush_nothing,
 		.close = close_format,
+		.is_quiet = given->quiet,
 	};
 	const char *capture = given->target.trace.from;
 	gt_autofree char *path = default_path(capture, export.format);
@@ -230,7 +232,7 @@ static int export_capture(const struct gt_cli_command *self, struct export_optio
 		return GT_EXIT_FAILED;
 	}
 	status = gt_target_run(&given->target.trace, &run);
-	if (!status)
+	if (!status && !given->quiet)
 		print_summary(&export);
 	return status;
 }

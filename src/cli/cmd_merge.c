@@ -13,6 +13,7 @@
 struct merge_options {
 	const char *output;
 	struct gt_strings labels, offsets; /* FILE=… */
+	bool quiet;
 };
 
 #define AT(field) offsetof(struct merge_options, field)
@@ -24,6 +25,8 @@ static const struct gt_option options[] = {
 	{0, "offset", "FILE=TIME",
 	 "add TIME to the times of a capture, in place of what CLOCK_REALTIME says: 250us, -1.5s",
 	 GT_OPTION_WORDS, AT(offsets), NULL},
+	{'q', "quiet", NULL, "print only errors, and which captures are incomplete", GT_OPTION_FLAG,
+	 AT(quiet), NULL},
 };
 
 static const char *const examples[] = {
@@ -172,8 +175,10 @@ static int merge_files(const struct gt_cli_command *self, const struct merge_opt
 		return GT_EXIT_FAILED;
 	}
 	for (size_t i = 0; i < count; i++)
-		print_file(&files[i]);
-	print_result(&result, given->output);
+		if (!given->quiet || files[i].is_incomplete)
+			print_file(&files[i]);
+	if (!given->quiet)
+		print_result(&result, given->output);
 	return GT_EXIT_OK;
 }
 

@@ -27,6 +27,7 @@ struct record_options {
 	struct gt_target_options target;
 	struct gt_strings triggers;
 	uint64_t ring, max_files;
+	bool quiet;
 };
 
 #define AT(field) offsetof(struct record_options, field)
@@ -47,6 +48,8 @@ static const struct gt_option options[] = {
 	 GT_OPTION_LIST, AT(triggers), NULL},
 	{0, "max-files", "N", "with --ring: write at most N files (default: 16)", GT_OPTION_COUNT,
 	 AT(max_files), NULL},
+	{'q', "quiet", NULL, "print only errors and what was lost", GT_OPTION_FLAG, AT(quiet),
+	 NULL},
 	GT_RUN_OPTIONS(AT(target), "16M"),
 };
 
@@ -221,7 +224,8 @@ static int write_ring(struct recording *recording, const char *why, bool has_acc
 	recording->triggered = gt_clock_monotonic();
 	gt_target_put_totals(&text, &totals, gt_strbuf_string(&path));
 	clear_line(recording);
-	gt_cli_error("%s: %s", why, gt_strbuf_string(&text));
+	if (!recording->given->quiet)
+		gt_cli_error("%s: %s", why, gt_strbuf_string(&text));
 	return 0;
 }
 
@@ -264,7 +268,7 @@ static void begin_recording(void *opaque, struct gt_session *session)
 
 	if (!recording->given->target.trace.from)
 		recording->session = session;
-	if (recording->all_sources)
+	if (recording->all_sources && !recording->given->quiet)
 		print_sources(session);
 }
 
@@ -273,7 +277,8 @@ static int open_recording(void *opaque, struct gt_diag *diag)
 	struct recording *recording = opaque;
 
 	recording->start = recording->shown = gt_clock_monotonic();
-	recording->is_terminal = isatty(STDERR_FILENO) && !recording->has_command;
+	recording->is_terminal =
+		isatty(STDERR_FILENO) && !recording->has_command && !recording->given->quiet;
 	if (!recording->given->ring)
 		return gt_capture_create(recording->path, &recording->writer, diag);
 	recording->ring = gt_capture_ring_new(recording->given->ring);
@@ -315,7 +320,7 @@ static int close_recording(void *opaque, const struct gt_names *names, struct gt
 	clear_line(recording);
 	if (recording->writer) {
 		error = gt_capture_finish(recording->writer, &recording->totals, diag);
-		if (!error)
+		if (!error && !recording->given->quiet)
 			print_summary(recording);
 		return error;
 	}
@@ -324,7 +329,8 @@ static int close_recording(void *opaque, const struct gt_names *names, struct gt
 	if (recording->lost)
 		gt_cli_error("%" PRIu64 " blocks of events were lost: out of memory",
 			     recording->lost);
-	print_ring_summary(recording);
+	if (!recording->given->quiet)
+		print_ring_summary(recording);
 	gt_capture_ring_free(recording->ring);
 	if (recording->signals >= 0)
 		close(recording->signals);
@@ -379,6 +385,7 @@ static int record_target(const struct gt_cli_command *self, struct record_option
 		.flush = flush_recording,
 		.close = close_recording,
 		.begin = begin_recording,
+		.is_quiet = given->quiet,
 		.loss_remedy =
 			"use a larger --ring-size, or trace fewer functions or sources: -f, -e",
 	};

@@ -250,7 +250,8 @@ static int take_event(void *opaque, const struct gt_names *names, const struct g
 		/* The lines of earlier events come first. */
 		int error = running->run->flush(running->run->context);
 
-		print_note(event, running->is_recorded, running->run);
+		if (!running->run->is_quiet)
+			print_note(event, running->is_recorded, running->run);
 		if (error)
 			return error;
 	}
@@ -421,6 +422,12 @@ static bool totals_were_printed(const struct gt_run *run, const struct gt_names 
 	       (!account || (!account->lost && !account->entries_lost && !account->others_lost));
 }
 
+/* Whether nothing is to be printed of totals, since nothing is lost. */
+static bool is_silent(const struct gt_run *run, const struct gt_names *names)
+{
+	return run->is_quiet && gt_names_account(names) && !gt_names_is_incomplete(names);
+}
+
 static int run_session(struct gt_session *session, struct running *running, struct gt_diag *diag)
 {
 	const struct gt_names *names = gt_session_names(session);
@@ -434,10 +441,11 @@ static int run_session(struct gt_session *session, struct running *running, stru
 	if (error == -EPIPE)
 		error = 0;
 	closed = run->close(run->context, names, diag);
-	print_overhead(names, running);
+	if (!run->is_quiet)
+		print_overhead(names, running);
 	/* Of a capture that was read in part, since the output failed, the totals are not known. */
 	read_in_part = running->is_recorded && stopped && !gt_names_account(names);
-	if (!read_in_part && !totals_were_printed(run, names))
+	if (!read_in_part && !totals_were_printed(run, names) && !is_silent(run, names))
 		print_totals(names, running);
 	return error || closed == -EPIPE ? error : closed;
 }

@@ -75,6 +75,7 @@ struct gt_run {
 	/* Called at the end of every run that was opened. */
 	int (*close)(void *context, const struct gt_names *names, struct gt_diag *diag);
 	bool prints_totals; /* its report includes the totals */
+	bool is_quiet;      /* print neither notes nor totals without a loss */
 	/* Which of several captures is read: the name before its notes. NULL: there is only one. */
 	const char *capture;
 	/* How to avoid losses, "use …"; NULL: by a larger ring alone. */

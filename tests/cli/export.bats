@@ -35,6 +35,13 @@ export_capture() {
 	expect_error_line '^gputap: exported 61 events as chrome: /dev/null$'
 }
 
+@test "--quiet prints nothing but losses" {
+	"$synthetic" run.gtap 2
+	gputap export -q --format csv run.gtap
+	expect_status 0
+	expect_error 'gputap: incomplete: 23 calls: 20 complete, 0 unfinished, 3 lost (use a larger --ring-size)'
+}
+
 @test "losses of the capture are printed" {
 	"$synthetic" run.gtap 2
 	export_capture csv run.gtap

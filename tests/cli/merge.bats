@@ -31,6 +31,18 @@ calls_of() {
 		(map(.time + .duration) | . == sort)' all.json
 }
 
+@test "--quiet prints nothing but incomplete captures" {
+	"$synthetic" a.gtap 20
+	"$synthetic" b.gtap 20
+	gputap merge --quiet -o all.gtap a.gtap b.gtap
+	expect_status 0
+	expect_error ''
+	truncate -s -100 b.gtap
+	gputap merge --quiet -o all.gtap a.gtap b.gtap
+	expect_error_line '^gputap: b.gtap: machine .*; incomplete: '
+	expect_no_error_line 'a.gtap: machine'
+}
+
 @test "totals and losses are the sums" {
 	"$synthetic" a.gtap 20
 	"$synthetic" b.gtap 30

@@ -141,6 +141,20 @@ time_lost() {
 	((lost[0] > 0 && lost[1] < 1000000000)) || fail "lost: ${lost[*]} ns"
 }
 
+@test "--quiet prints nothing where nothing is lost, with and without a ring" {
+	record -q -o quiet.gtap -- "$calls" 2
+	expect_status 0
+	expect_error ''
+	record -q --ring 1M -o ring.gtap -- "$calls" 2
+	expect_status 0
+	expect_error ''
+	[ -s quiet.gtap ]
+	[ -s ring.1.gtap ]
+	gputap export -q --format csv -o quiet.csv quiet.gtap
+	expect_error ''
+	[ -s quiet.csv ]
+}
+
 @test "a disk that is full from the start is an error, and the command runs nevertheless" {
 	[ -w /dev/full ] || skip "there is no /dev/full"
 	observe timeout 300 "$build/gputap" record -e cuda -o /dev/full -- touch ran
