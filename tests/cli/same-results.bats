@@ -131,6 +131,16 @@ same_for() {
 	same_for "$programs/graphs" "$programs/vectors" "$programs/device"
 }
 
+@test "graphs whose kernel nodes are changed have the same results, with side modules, too" {
+	local kernel
+	same_for "$programs/graph_updates"
+	for kernel in add multiply reverse; do
+		gputap run --gpu soft --kernel "$kernel*" "$BATS_FILE_TMPDIR/all.o" -- "$programs/graph_updates"
+		compare "run --kernel $kernel" graph_updates
+		grep -qF '(1 side, 0 whole)' <<<"$stderr" || fail "no side module for $kernel: $stderr"
+	done
+}
+
 @test "every example built by nvcc has the same results with every tool as without" {
 	[ -x "$examples/nvcc-vectoradd" ] || skip "there is no nvcc"
 	same_for "$examples"/nvcc-*
