@@ -138,7 +138,7 @@ static void put_features(struct option_text *text, cl_device_id device)
 	free(answer);
 }
 
-void gt_cl_units_add_device(struct gt_cl_units *units, cl_device_id device)
+void gt_cl_units_add_device(struct gt_agent_units *units, cl_device_id device)
 {
 	struct option_text *text = calloc(1, sizeof(*text));
 
@@ -150,7 +150,7 @@ void gt_cl_units_add_device(struct gt_cl_units *units, cl_device_id device)
 	put_images(text, device);
 	put_extensions(text, device);
 	put_features(text, device);
-	gt_cl_units_add(units, GT_AGENT_CHUNK_DEVICE, text->bytes, text->size);
+	gt_agent_units_add(units, GT_AGENT_CHUNK_DEVICE, text->bytes, text->size);
 	free(text);
 }
 
@@ -174,7 +174,7 @@ static char *make_device_name(cl_device_id device)
 	return both;
 }
 
-void gt_cl_units_add_device_name(struct gt_cl_units *units, const cl_device_id *devices,
+void gt_cl_units_add_device_name(struct gt_agent_units *units, const cl_device_id *devices,
 				 cl_uint count)
 {
 	char *first = make_device_name(devices[0]);
@@ -187,6 +187,6 @@ void gt_cl_units_add_device_name(struct gt_cl_units *units, const cl_device_id *
 		free(other);
 	}
 	if (is_same)
-		gt_cl_units_add(units, GT_AGENT_CHUNK_DEVICE_NAME, first, strlen(first));
+		gt_agent_units_add(units, GT_AGENT_CHUNK_DEVICE_NAME, first, strlen(first));
 	free(first);
 }

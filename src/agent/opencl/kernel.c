@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "agent/opencl/layer.h"
-#include "agent/opencl/pairs.h"
 #include "agent/opencl/times.h"
+#include "agent/pairs.h"
 
-static struct gt_cl_pairs origins = GT_CL_PAIRS_INIT; /* patched kernel: its origin */
+static struct gt_agent_pairs origins = GT_AGENT_PAIRS_INIT; /* patched kernel: its origin */
 
 struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel)
 {
-	return gt_cl_pairs_find(&origins, kernel);
+	return gt_agent_pairs_find(&origins, kernel);
 }
 
 static void free_origin(struct gt_cl_origin *origin)
@@ -23,7 +23,7 @@ static void free_origin(struct gt_cl_origin *origin)
 
 void gt_cl_kernels_forked(void)
 {
-	gt_cl_pairs_forked(&origins);
+	gt_agent_pairs_forked(&origins);
 }
 
 /* ---- patched kernels ---- */
@@ -48,7 +48,7 @@ static bool put_origin(cl_kernel kernel, const struct gt_cl_origin *origin)
 		return false;
 	*kept = *origin;
 	kept->is_launching = false;
-	if (!gt_cl_pairs_put(&origins, kernel, kept, 1, &earlier)) {
+	if (!gt_agent_pairs_put(&origins, kernel, kept, 1, &earlier)) {
 		free(kept);
 		return false;
 	}
@@ -129,13 +129,13 @@ cl_int CL_API_CALL gt_cl_retain_kernel(cl_kernel kernel)
 	cl_int error = gt_cl_target->clRetainKernel(kernel);
 
 	if (!error)
-		gt_cl_pairs_retain(&origins, kernel);
+		gt_agent_pairs_retain(&origins, kernel);
 	return error;
 }
 
 cl_int CL_API_CALL gt_cl_release_kernel(cl_kernel kernel)
 {
-	struct gt_cl_origin *origin = gt_cl_pairs_release(&origins, kernel);
+	struct gt_cl_origin *origin = gt_agent_pairs_release(&origins, kernel);
 	cl_int error = gt_cl_target->clReleaseKernel(kernel);
 
 	free_origin(origin);

@@ -23,7 +23,7 @@ typedef void CL_CALLBACK gt_cl_notify(cl_program program, void *data);
 
 /* ---- replacement.c ---- */
 
-struct gt_cl_units;
+struct gt_agent_units;
 
 /* The patched form of a program. */
 struct gt_cl_replacement {
@@ -40,7 +40,7 @@ struct gt_cl_request {
 	cl_context context;          /* where there is no program */
 	cl_uint count;               /* of the devices */
 	const cl_device_id *devices; /* NULL: all of the program or context */
-	const struct gt_cl_units *units;
+	const struct gt_agent_units *units;
 };
 
 /* Create the patched form of a program. NULL: there is none, and the program is left alone. */

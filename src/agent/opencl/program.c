@@ -7,17 +7,18 @@
 #include <string.h>
 
 #include "agent/opencl/layer.h"
-#include "agent/opencl/pairs.h"
 #include "agent/opencl/units.h"
+#include "agent/pairs.h"
 
-static struct gt_cl_pairs replacements = GT_CL_PAIRS_INIT; /* program: struct gt_cl_replacement */
-/* Programs that OpenCL does not return, or that are linked later: struct gt_cl_units. */
-static struct gt_cl_pairs parts = GT_CL_PAIRS_INIT;
+static struct gt_agent_pairs replacements =
+	GT_AGENT_PAIRS_INIT; /* program: struct gt_cl_replacement */
+/* Programs that OpenCL does not return, or that are linked later: struct gt_agent_units. */
+static struct gt_agent_pairs parts = GT_AGENT_PAIRS_INIT;
 
 void gt_cl_programs_forked(void)
 {
-	gt_cl_pairs_forked(&replacements);
-	gt_cl_pairs_forked(&parts);
+	gt_agent_pairs_forked(&replacements);
+	gt_agent_pairs_forked(&parts);
 }
 
 /* ---- what the program would notice ---- */
@@ -55,38 +56,38 @@ static void keep_replacement(cl_program program, struct gt_cl_replacement *repla
 {
 	void *earlier = NULL;
 
-	if (!gt_cl_pairs_put(&replacements, program, replacement, count_references(program),
-			     &earlier))
+	if (!gt_agent_pairs_put(&replacements, program, replacement, count_references(program),
+				&earlier))
 		earlier = replacement;
 	gt_cl_replacement_free(earlier);
 }
 
-static void free_units(struct gt_cl_units *units)
+static void free_units(struct gt_agent_units *units)
 {
 	if (units)
-		gt_cl_units_clear(units);
+		gt_agent_units_clear(units);
 	free(units);
 }
 
 /* Takes over the units. */
-static void keep_units(cl_program program, struct gt_cl_units *units)
+static void keep_units(cl_program program, struct gt_agent_units *units)
 {
-	struct gt_cl_units *kept = malloc(sizeof(*kept));
+	struct gt_agent_units *kept = malloc(sizeof(*kept));
 	void *earlier = NULL;
 
 	if (!kept) {
-		gt_cl_units_clear(units);
+		gt_agent_units_clear(units);
 		return;
 	}
 	*kept = *units;
-	if (!gt_cl_pairs_put(&parts, program, kept, count_references(program), &earlier))
+	if (!gt_agent_pairs_put(&parts, program, kept, count_references(program), &earlier))
 		earlier = kept;
 	free_units(earlier);
 }
 
 const struct gt_cl_replacement *gt_cl_replacement_of(cl_program program)
 {
-	return gt_cl_pairs_find(&replacements, program);
+	return gt_agent_pairs_find(&replacements, program);
 }
 
 cl_int CL_API_CALL gt_cl_retain_program(cl_program program)
@@ -94,36 +95,36 @@ cl_int CL_API_CALL gt_cl_retain_program(cl_program program)
 	cl_int error = gt_cl_target->clRetainProgram(program);
 
 	if (!error) {
-		gt_cl_pairs_retain(&replacements, program);
-		gt_cl_pairs_retain(&parts, program);
+		gt_agent_pairs_retain(&replacements, program);
+		gt_agent_pairs_retain(&parts, program);
 	}
 	return error;
 }
 
 cl_int CL_API_CALL gt_cl_release_program(cl_program program)
 {
-	gt_cl_replacement_free(gt_cl_pairs_release(&replacements, program));
-	free_units(gt_cl_pairs_release(&parts, program));
+	gt_cl_replacement_free(gt_agent_pairs_release(&replacements, program));
+	free_units(gt_agent_pairs_release(&parts, program));
 	return gt_cl_target->clReleaseProgram(program);
 }
 
 /* ---- building ---- */
 
 /* The code of a program, for clBuildProgram and clCompileProgram. */
-static void add_code(struct gt_cl_units *units, cl_program program)
+static void add_code(struct gt_agent_units *units, cl_program program)
 {
-	const struct gt_cl_units *kept = gt_cl_pairs_find(&parts, program);
+	const struct gt_agent_units *kept = gt_agent_pairs_find(&parts, program);
 
-	if (kept && gt_cl_units_is_binary(kept))
-		gt_cl_units_append(units, kept);
+	if (kept && gt_agent_units_is_binary(kept))
+		gt_agent_units_append(units, kept);
 	else if (!gt_cl_units_add_code(units, program))
-		gt_cl_units_add_binary(units, NULL, 0);
+		gt_agent_units_add_binary(units, NULL, 0);
 }
 
-static void add_options(struct gt_cl_units *units, const char *options)
+static void add_options(struct gt_agent_units *units, const char *options)
 {
 	if (options)
-		gt_cl_units_add(units, GT_AGENT_CHUNK_OPTIONS, options, strlen(options));
+		gt_agent_units_add(units, GT_AGENT_CHUNK_OPTIONS, options, strlen(options));
 }
 
 /* is_built: OpenCL knows the names of its kernels. */
@@ -131,7 +132,7 @@ static void instrument(cl_program program, cl_uint count, const cl_device_id *de
 		       const char *options, bool is_built)
 {
 	const struct caller caller = save_caller();
-	struct gt_cl_units units = {0};
+	struct gt_agent_units units = {0};
 	const struct gt_cl_request request = {
 		.program = program,
 		.is_built = is_built,
@@ -146,7 +147,7 @@ static void instrument(cl_program program, cl_uint count, const cl_device_id *de
 	replacement = gt_cl_replace(&request);
 	if (replacement)
 		keep_replacement(program, replacement);
-	gt_cl_units_clear(&units);
+	gt_agent_units_clear(&units);
 	restore_caller(&caller);
 }
 
@@ -174,11 +175,11 @@ cl_program CL_API_CALL gt_cl_create_from_binary(cl_context context, cl_uint coun
 {
 	cl_program program = gt_cl_target->clCreateProgramWithBinary(
 		context, count, devices, lengths, binaries, status, ret_error);
-	struct gt_cl_units units = {0};
+	struct gt_agent_units units = {0};
 
 	/* Those for all devices are alike if a device takes portable code. */
 	if (program && count && lengths && binaries) {
-		gt_cl_units_add_binary(&units, binaries[0], lengths[0]);
+		gt_agent_units_add_binary(&units, binaries[0], lengths[0]);
 		keep_units(program, &units);
 	}
 	return program;
@@ -186,11 +187,11 @@ cl_program CL_API_CALL gt_cl_create_from_binary(cl_context context, cl_uint coun
 
 /* ---- compiling and linking ---- */
 
-static void add_header(struct gt_cl_units *units, cl_program header, const char *name)
+static void add_header(struct gt_agent_units *units, cl_program header, const char *name)
 {
 	size_t before = units->size;
 
-	gt_cl_units_add(units, GT_AGENT_CHUNK_HEADER_NAME, name, strlen(name));
+	gt_agent_units_add(units, GT_AGENT_CHUNK_HEADER_NAME, name, strlen(name));
 	if (!gt_cl_units_add_header(units, header))
 		units->size = before;
 }
@@ -199,7 +200,7 @@ static void keep_compiled(cl_program program, const char *options, cl_uint count
 			  const cl_program *headers, const char **names)
 {
 	const struct caller caller = save_caller();
-	struct gt_cl_units units = {0};
+	struct gt_agent_units units = {0};
 
 	add_options(&units, options);
 	for (cl_uint i = 0; headers && names && i < count; i++)
@@ -228,15 +229,15 @@ cl_int CL_API_CALL gt_cl_compile_program(cl_program program, cl_uint count,
 }
 
 /* What the programs are made of; one of them that is not known is a binary of unknown kind. */
-static void add_inputs(struct gt_cl_units *units, cl_uint count, const cl_program *inputs)
+static void add_inputs(struct gt_agent_units *units, cl_uint count, const cl_program *inputs)
 {
 	for (cl_uint i = 0; inputs && i < count; i++) {
-		const struct gt_cl_units *kept = gt_cl_pairs_find(&parts, inputs[i]);
+		const struct gt_agent_units *kept = gt_agent_pairs_find(&parts, inputs[i]);
 
 		if (kept)
-			gt_cl_units_append(units, kept);
+			gt_agent_units_append(units, kept);
 		else
-			gt_cl_units_add_binary(units, NULL, 0);
+			gt_agent_units_add_binary(units, NULL, 0);
 	}
 }
 
@@ -281,7 +282,7 @@ struct link_call {
 	const cl_program *inputs;
 	gt_cl_notify *notify;
 	void *data;
-	struct gt_cl_units units; /* of the inputs */
+	struct gt_agent_units units; /* of the inputs */
 };
 
 static cl_program link_inputs(const struct link_call *call, gt_cl_notify *notify, void *data,
@@ -366,6 +367,6 @@ cl_program CL_API_CALL gt_cl_link_program(cl_context context, cl_uint device_cou
 	if (program)
 		keep_units(program, &call.units);
 	else
-		gt_cl_units_clear(&call.units);
+		gt_agent_units_clear(&call.units);
 	return program;
 }

@@ -5,8 +5,8 @@
 
 #include "agent/agent.h"
 #include "agent/opencl/layer.h"
-#include "agent/opencl/pairs.h"
 #include "agent/opencl/units.h"
+#include "agent/pairs.h"
 #include "agent/protocol.h"
 #include "opencl/sharing.h"
 
@@ -46,11 +46,11 @@ static bool has_type(cl_device_id device, cl_device_type wanted)
 }
 
 /* Devices whose memory was checked: answers[whether they share it]. */
-static struct gt_cl_pairs checked = GT_CL_PAIRS_INIT;
+static struct gt_agent_pairs checked = GT_AGENT_PAIRS_INIT;
 
 void gt_cl_devices_forked(void)
 {
-	gt_cl_pairs_forked(&checked);
+	gt_agent_pairs_forked(&checked);
 }
 
 static bool shares_memory(cl_device_id device)
@@ -61,14 +61,14 @@ static bool shares_memory(cl_device_id device)
 #include "opencl/sharing.def"
 #undef FUNCTION
 	};
-	const bool *known = gt_cl_pairs_find(&checked, device);
+	const bool *known = gt_agent_pairs_find(&checked, device);
 	void *earlier;
 	bool shares;
 
 	if (known)
 		return *known;
 	shares = gt_cl_shares_memory(&calls, device);
-	gt_cl_pairs_put(&checked, device, &answers[shares], 1, &earlier);
+	gt_agent_pairs_put(&checked, device, &answers[shares], 1, &earlier);
 	return shares;
 }
 
@@ -268,7 +268,7 @@ static int load(const struct gt_cl_request *request, const struct devices *devic
 
 struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 {
-	struct gt_cl_units units = {0};
+	struct gt_agent_units units = {0};
 	struct gt_cl_replacement *replacement = NULL;
 	struct gt_agent_exchange exchange;
 	struct devices devices;
@@ -279,13 +279,13 @@ struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 		return NULL;
 	gt_cl_units_add_device(&units, devices.ids[0]);
 	gt_cl_units_add_device_name(&units, devices.ids, devices.count);
-	gt_cl_units_append(&units, request->units);
+	gt_agent_units_append(&units, request->units);
 	if (units.failed) {
-		gt_cl_units_clear(&units);
+		gt_agent_units_clear(&units);
 		return NULL;
 	}
 	gt_cl_services->ask_program(units.bytes, units.size, form_of(&devices), &exchange);
-	gt_cl_units_clear(&units);
+	gt_agent_units_clear(&units);
 	if (exchange.patched && !error)
 		error = load(request, &devices, &exchange, &replacement);
 	gt_cl_services->finish(&exchange, error, false);

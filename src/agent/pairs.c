@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "agent/opencl/pairs.h"
+#include "agent/pairs.h"
 
 #include <stdlib.h>
 
@@ -10,13 +10,13 @@ struct pair {
 	unsigned users;
 };
 
-static struct pair *find_locked(const struct gt_cl_pairs *pairs, const void *handle)
+static struct pair *find_locked(const struct gt_agent_pairs *pairs, const void *handle)
 {
 	return pairs->table ? gt_hash_get_u64(pairs->table, (uintptr_t)handle) : NULL;
 }
 
 /* A new pair, which is in the table, or NULL. */
-static struct pair *add_locked(struct gt_cl_pairs *pairs, const void *handle)
+static struct pair *add_locked(struct gt_agent_pairs *pairs, const void *handle)
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
 
@@ -28,8 +28,8 @@ static struct pair *add_locked(struct gt_cl_pairs *pairs, const void *handle)
 	return NULL;
 }
 
-bool gt_cl_pairs_put(struct gt_cl_pairs *pairs, const void *handle, void *other, unsigned users,
-		     void **ret_earlier)
+bool gt_agent_pairs_put(struct gt_agent_pairs *pairs, const void *handle, void *other,
+			unsigned users, void **ret_earlier)
 {
 	struct pair *pair;
 
@@ -46,7 +46,7 @@ bool gt_cl_pairs_put(struct gt_cl_pairs *pairs, const void *handle, void *other,
 	return pair;
 }
 
-void *gt_cl_pairs_find(struct gt_cl_pairs *pairs, const void *handle)
+void *gt_agent_pairs_find(struct gt_agent_pairs *pairs, const void *handle)
 {
 	const struct pair *pair;
 	void *other;
@@ -58,7 +58,7 @@ void *gt_cl_pairs_find(struct gt_cl_pairs *pairs, const void *handle)
 	return other;
 }
 
-void gt_cl_pairs_retain(struct gt_cl_pairs *pairs, const void *handle)
+void gt_agent_pairs_retain(struct gt_agent_pairs *pairs, const void *handle)
 {
 	struct pair *pair;
 
@@ -69,7 +69,7 @@ void gt_cl_pairs_retain(struct gt_cl_pairs *pairs, const void *handle)
 	pthread_mutex_unlock(&pairs->lock);
 }
 
-void *gt_cl_pairs_release(struct gt_cl_pairs *pairs, const void *handle)
+void *gt_agent_pairs_release(struct gt_agent_pairs *pairs, const void *handle)
 {
 	struct pair *pair, *last = NULL;
 	void *other;
@@ -84,7 +84,7 @@ void *gt_cl_pairs_release(struct gt_cl_pairs *pairs, const void *handle)
 	return other;
 }
 
-void gt_cl_pairs_forked(struct gt_cl_pairs *pairs)
+void gt_agent_pairs_forked(struct gt_agent_pairs *pairs)
 {
 	pthread_mutex_init(&pairs->lock, NULL);
 }
