@@ -154,6 +154,11 @@ bool gt_agent_device_maps_ready(bool (*register_memory)(void *memory, size_t siz
  * collector has any. *ret_error: 0, or the gt_agent_error for which it is not in host memory.
  */
 bool gt_agent_map_on_host(int *ret_error);
+enum {
+	GT_AGENT_AREAS = 2,
+};
+/* The areas that it has mapped, after it had no error; each has bytes. Their number. */
+size_t gt_agent_host_areas(struct gt_agent_area ret_areas[GT_AGENT_AREAS]);
 /* In the child after fork. */
 void gt_agent_device_maps_forked(void);
 /* Whether the collector has such memory, and the process cannot map it. */

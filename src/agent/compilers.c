@@ -16,10 +16,15 @@
 #include <string.h>
 
 #include "agent/caller.h"
+#include "agent/level_zero/level_zero.h"
 #include "agent/report.h"
 #include "agent/services.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* libgputap-lineinfo.so has no part of Level Zero. */
+#pragma weak gt_ze_is_hooked
+#pragma weak gt_ze_hook
 
 /* Of nvrtcResult and nvJitLinkResult: internal errors. */
 enum {
@@ -320,6 +325,15 @@ static bool is_traced_name(const void *handle, const char *name)
 	       (!strncmp(name, "cu", 2) || !strncmp(name, "__cu", 4) || !strncmp(name, "nccl", 4));
 }
 
+/* The agent's own functions are found first where a handle includes the program. */
+static void *find_level_zero_function(void *handle, const char *name)
+{
+	bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
+	void *function = real_dlsym()(is_global ? RTLD_NEXT : handle, name);
+
+	return function && is_own(function) ? function : gt_ze_hook(name, function);
+}
+
 /*
  * All other calls leave by a jump (-O2), not by a call: the loader uses the return address to find
  * out what RTLD_NEXT and RTLD_DEFAULT mean.
@@ -329,6 +343,8 @@ void *dlsym(void *handle, const char *name)
 	const char *suffix;
 	int number = name[0] == 'n' || name[0] == '_' ? find_function(name, &suffix) : -1;
 
+	if (gt_ze_is_hooked && name[0] == 'z' && gt_ze_is_hooked(name))
+		return find_level_zero_function(handle, name);
 	if (number < 0 && is_traced_name(handle, name))
 		return gt_agent_wrap(name, real_dlsym()(handle, name), __builtin_return_address(0));
 	if (number < 0)

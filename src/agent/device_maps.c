@@ -147,3 +147,17 @@ bool gt_agent_map_on_host(int *ret_error)
 	pthread_mutex_unlock(&area.lock);
 	return true;
 }
+
+size_t gt_agent_host_areas(struct gt_agent_area ret_areas[GT_AGENT_AREAS])
+{
+	size_t count = 0, size;
+	void *memory;
+
+	if (gt_agent_map_memory(&memory, &size) && size)
+		ret_areas[count++] = (struct gt_agent_area){(uintptr_t)memory, size, -1};
+	pthread_mutex_lock(&area.lock);
+	if (area.state == AREA_ON_HOST && area.mapped.size)
+		ret_areas[count++] = area.mapped;
+	pthread_mutex_unlock(&area.lock);
+	return count;
+}

@@ -72,8 +72,8 @@ enum gt_agent_operation {
 	GT_AGENT_FINGERPRINT,
 	GT_AGENT_CALLS, /* the table of the calls to be recorded (call_table.h) */
 	/*
-	 * An OpenCL program that the process has built, or linked of several: gt_agent_chunk. The
-	 * answer is as that of IMAGE.
+	 * An OpenCL program that the process has built, or linked of several, or a module of Level
+	 * Zero that it has created: gt_agent_chunk. The answer is as that of IMAGE.
 	 */
 	GT_AGENT_PROGRAM,
 	/* The device area of the maps: in the memory of the GPU `device` if `capability` is not 0
@@ -81,11 +81,14 @@ enum gt_agent_operation {
 	GT_AGENT_DEVICE_MAPS,
 };
 
-/* What the devices of an OpenCL program take. */
+/* What the devices of a program take, or why it is not to be patched. */
 enum gt_agent_form {
 	GT_AGENT_FORM_NONE, /* neither of these */
 	GT_AGENT_FORM_SPIRV,
 	GT_AGENT_FORM_SPIR,
+	/* Modules of Level Zero: */
+	GT_AGENT_FORM_IMPORTS, /* other modules, which are linked later, have functions of it */
+	GT_AGENT_FORM_SEVERAL, /* one call creates it of several (ze_module_program_exp_desc_t) */
 };
 
 struct gt_agent_request {
@@ -198,7 +201,10 @@ enum gt_agent_chunk_kind {
 	GT_AGENT_CHUNK_BINARY,
 	/* Options that the device's compiler has without being given them, for all source. */
 	GT_AGENT_CHUNK_DEVICE,
-	/* Where all devices have the same: CL_DEVICE_NAME, a line break, CL_DEVICE_VERSION. */
+	/*
+	 * Where all devices have the same: CL_DEVICE_NAME, a line break, CL_DEVICE_VERSION. Of
+	 * Level Zero the name alone.
+	 */
 	GT_AGENT_CHUNK_DEVICE_NAME,
 };
 

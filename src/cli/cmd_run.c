@@ -202,8 +202,9 @@ const struct gt_cli_command gt_command_run = {
 	.description =
 		"Verifies the GPU programs of objects made by 'clang -target bpf', runs CMD, and "
 		"inserts them into its kernels while CMD loads its modules: from PTX, without "
-		"changing CMD; and into its OpenCL kernels, from source or SPIR-V. Host programs "
-		"of the objects are attached to CMD meanwhile, as "
+		"changing CMD; into its OpenCL kernels, from source or SPIR-V; and into those of "
+		"Level Zero, from SPIR-V. Host programs of the objects are attached to CMD "
+		"meanwhile, as "
 		"root. Maps of different objects are different maps, unless they are declared with "
 		"LIBBPF_PIN_BY_NAME. "
 		"Records of rings are printed as they come, the maps and the "

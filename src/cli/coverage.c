@@ -165,12 +165,12 @@ static void print_sums(const struct gt_cli_injection *self)
 			"(CUPY_CACHE_DIR, TRITON_CACHE_DIR); the libraries of CUDA have none");
 	if (coverage.by_work_item)
 		gt_cli_error(
-			"at %" PRIu64 " site%s in OpenCL kernels, programs that run once per warp "
+			"at %" PRIu64 " site%s in SPIR-V kernels, programs that run once per warp "
 			"run for each work-item alone: they see no coalescing and no divergence",
 			coverage.by_work_item, plural(coverage.by_work_item));
 	if (!coverage.modules)
-		gt_cli_error("the command loaded no CUDA module, and built no OpenCL program, that "
-			     "the agent could see");
+		gt_cli_error("the command created no module of CUDA or Level Zero, and no program "
+			     "of OpenCL, that the agent could see");
 	else if (!coverage.kernels && self->given->kernels.words.count)
 		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
 			     self->given->kernels.words.items[0],

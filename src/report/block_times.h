@@ -10,7 +10,8 @@
 #include "gpubpf/context.h"
 #include "report/gpu.h"
 
-/* OpenCL does not say where work-groups run: all of a launch are on one SM of this number. */
+/* OpenCL and Level Zero do not say where work-groups run: all of a launch are on one SM of this
+ * number. */
 #define GT_BLOCK_NO_SM GT_MAX_SM
 
 struct gt_block_time {

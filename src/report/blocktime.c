@@ -206,7 +206,7 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 		"OCCUPANCY: theoretical, of the kernel without programs; ≤: its registers are "
 		"unknown and may lower it. ACHIEVED: warps on an SM, mean over TIME.\n");
 	if (!has_sms)
-		gt_strbuf_puts(text, "SMS -: OpenCL does not say where blocks run. BUSY is the "
+		gt_strbuf_puts(text, "SMS -: it is unknown where blocks run. BUSY is the "
 				     "share of TIME in which the device has blocks.\n");
 }
 

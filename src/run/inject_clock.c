@@ -135,6 +135,15 @@ static void examine(struct gt_inject_clocks *clocks)
 	end_process(clocks);
 }
 
+/* Whether a device has this name; one without a version is of Level Zero. */
+static bool is_device(const struct examined_clock *found, const char *device)
+{
+	size_t length = strlen(device);
+
+	return !strncmp(found->device, device, length) &&
+	       (!found->device[length] || (found->device[length] == '\n' && !strchr(device, '\n')));
+}
+
 const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
 						   const char *device, size_t *ret_number)
 {
@@ -143,7 +152,7 @@ const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *cloc
 	if (clocks->fd >= 0)
 		examine(clocks);
 	gt_vec_each (found, &clocks->devices) {
-		if (device && strcmp(found->device, device) != 0)
+		if (device && !is_device(found, device))
 			continue;
 		if (ret_number)
 			*ret_number = (size_t)(found - clocks->devices.items);

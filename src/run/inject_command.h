@@ -30,9 +30,9 @@ int gt_inject_environment(struct gt_inject *inject, struct gt_environment *envir
 /*
  * Run the command to its end. The signals that end gputap otherwise (session/signals.h) are passed
  * on to the command meanwhile, each time. Remarks on the GPU of the command, and on programs that
- * cannot be inserted into its OpenCL kernels, are passed to `remark` before it runs, and one on
- * each signal from the second on. *ret_status: its
- * exit status as a shell reports it. 0; -ENOENT: there is no such command (status 127); -Exxx.
+ * cannot be inserted into its kernels of OpenCL or Level Zero, are passed to `remark` before it
+ * runs, and one on each signal from the second on. *ret_status: its exit status as a shell reports
+ * it. 0; -ENOENT: there is no such command (status 127); -Exxx.
  */
 int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
 		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag);

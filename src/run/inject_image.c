@@ -403,6 +403,10 @@ static void describe_opencl(int code, char *reason, size_t size)
 			 code);
 }
 
+enum {
+	MIN_LEVEL_ZERO_ERROR = 0x70000000, /* of ze_result_t; those of CUDA are less */
+};
+
 /* Why a process loaded the original although it received a patched image. */
 static void describe_error(int error, char *reason, size_t size)
 {
@@ -418,6 +422,9 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size, "the driver rejected the original module");
 	else if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)
 		describe_opencl(error - GT_AGENT_OPENCL, reason, size);
+	else if (error >= MIN_LEVEL_ZERO_ERROR)
+		snprintf(reason, size, "the Level Zero driver rejected the patched module (0x%x)",
+			 (unsigned)error);
 	else
 		snprintf(reason, size, "the driver rejected the patched module (%d)", error);
 }

@@ -9,19 +9,27 @@
 #include "run/inject_clock.h"
 #include "run/inject_private.h"
 
-static bool is_linked_with_opencl(const char *path)
+/* The API whose library the program of a command is linked with, or NULL. */
+static const char *find_api(const char *path)
 {
+	static const struct {
+		const char *library, *api;
+	} apis[] = {
+		{"libOpenCL.so", "OpenCL"},
+		{"libze_loader.so", "Level Zero"},
+	};
 	gt_auto(elf) struct gt_elf *elf = NULL;
 	const struct gt_elf_info *info;
 	struct gt_diag ignored = {0};
 
 	if (gt_elf_open(path, &elf, &ignored))
-		return false;
+		return NULL;
 	info = gt_elf_info(elf);
-	for (size_t i = 0; i < info->needed_count; i++)
-		if (!strncmp(info->needed[i], "libOpenCL.so", strlen("libOpenCL.so")))
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof(apis) / sizeof(*apis); i++)
+		for (size_t j = 0; j < info->needed_count; j++)
+			if (!strncmp(info->needed[j], apis[i].library, strlen(apis[i].library)))
+				return apis[i].api;
+	return NULL;
 }
 
 void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_command *command,
@@ -32,8 +40,9 @@ void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_com
 		.programs = inject->options.programs,
 		.program_count = inject->options.program_count,
 	};
+	const char *api = command->count ? find_api(command->paths[command->count - 1]) : NULL;
 
-	if (!command->count || !is_linked_with_opencl(command->paths[command->count - 1]))
+	if (!api)
 		return;
 	options.clock = gt_inject_clocks_find(inject->clocks, NULL, NULL);
 	for (uint32_t i = 0; i < options.program_count; i++) {
@@ -43,7 +52,7 @@ void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_com
 
 		if (!program || !gt_patch_spirv_check(&options, i, &diag))
 			continue;
-		snprintf(text, sizeof(text), "OpenCL kernels: %.160s is not inserted: %s",
+		snprintf(text, sizeof(text), "%s kernels: %.160s is not inserted: %s", api,
 			 program->name, diag.text);
 		remark(text);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An OpenCL program of a process: from its source to what its devices take. */
+/* A program of OpenCL or a module of Level Zero of a process: from its source to what its devices
+ * take. */
 #include "run/inject_job.h"
 
 #include <errno.h>
@@ -129,20 +130,33 @@ static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_u
 	patch_units(job, units, &own);
 }
 
+/* Why a program is not patched whatever it has, by its gt_agent_form; NULL: it may be. */
+static const char *reason_of(uint32_t form)
+{
+	static const char *const reasons[] = {
+		[GT_AGENT_FORM_NONE] = "the device takes neither SPIR-V nor SPIR",
+		[GT_AGENT_FORM_SPIRV] = NULL,
+		[GT_AGENT_FORM_SPIR] = NULL,
+		[GT_AGENT_FORM_IMPORTS] = "it needs other modules, which zeModuleDynamicLink links",
+		[GT_AGENT_FORM_SEVERAL] = "it is created of several modules by one call",
+	};
+
+	return reasons[form < sizeof(reasons) / sizeof(*reasons) ? form : GT_AGENT_FORM_NONE];
+}
+
 void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_options *options)
 {
+	const char *reason = reason_of(job->request.form);
 	struct gt_inject_units units;
 
 	job->error = gt_inject_units_read(job->bytes.data, job->bytes.size, &units);
 	if (job->error)
 		gt_diag(&job->diag, job->error, "run", NULL, "the program could not be read");
-	else if (units.has_binary)
+	else if (units.has_binary && job->request.form != GT_AGENT_FORM_SEVERAL)
 		job->error = gt_diag(&job->diag, -ENOEXEC, "run", NULL,
 				     "no portable intermediate code: it was created from a binary");
-	else if (job->request.form != GT_AGENT_FORM_SPIRV &&
-		 job->request.form != GT_AGENT_FORM_SPIR)
-		job->error = gt_diag(&job->diag, -EOPNOTSUPP, "run", NULL,
-				     "the device takes neither SPIR-V nor SPIR");
+	else if (reason)
+		job->error = gt_diag(&job->diag, -EOPNOTSUPP, "run", NULL, "%s", reason);
 	else
 		patch_for_device(job, &units, options);
 	gt_inject_units_clear(&units);

@@ -354,7 +354,7 @@ under_limit() {
 	gputap run "$BATS_FILE_TMPDIR/count.o" -- "$BATS_TEST_TMPDIR/static"
 	expect_status 0
 	expect_output_line '^static$'
-	expect_error_line '^gputap: the command loaded no CUDA module, and built no OpenCL program, that the agent could see$'
+	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
 	expect_no_error_line '^[^g]'
 }
 

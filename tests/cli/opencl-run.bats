@@ -77,7 +77,7 @@ expect_counts() {
 	[ "$(grep -c '  SPIR-V [0-9]* *reduce  Op\(Load\|Store\)$' <<<"$output")" = 7 ]
 	gputap divergence --gpu soft -- "$examples/opencl/opencl-reduce"
 	[ "$(grep -c '  SPIR-V [0-9]* *reduce  OpBranchConditional$' <<<"$output")" = 3 ]
-	expect_error_line '^gputap: at 3 sites in OpenCL kernels, programs that run once per warp run for each work-item alone: they see no coalescing and no divergence$'
+	expect_error_line '^gputap: at 3 sites in SPIR-V kernels, programs that run once per warp run for each work-item alone: they see no coalescing and no divergence$'
 	gputap threadhist --gpu soft -- "$examples/opencl/opencl-reduce"
 	expect_no_error_line 'work-item'
 }
@@ -151,7 +151,7 @@ expect_counts() {
 	expect_status 0
 	expect_output_line '^right$'
 	expect_error_line '^gputap: 0 modules: '
-	expect_error_line '^gputap: the command loaded no CUDA module, and built no OpenCL program, that the agent could see$'
+	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
 }
 
 @test "--kernel selects kernels by their names, --when and --switchable work" {

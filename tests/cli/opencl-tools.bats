@@ -55,7 +55,7 @@ tool() {
 		(.sms | map([.sm, .blocks])) == [[null, 512]])'
 	gputap blocktime --gpu soft -- "$examples/opencl/opencl-reduce"
 	expect_output_line '^ +1 +512 +128 +512 B .* -  [0-9.]+ % +-  +-  +-  reduce$'
-	expect_output_line '^SMS -: OpenCL does not say where blocks run\. BUSY is the share of TIME in which the device has blocks\.$'
+	expect_output_line '^SMS -: it is unknown where blocks run\. BUSY is the share of TIME in which the device has blocks\.$'
 	expect_output_line '^the blocks of launch 1, reduce, that run at once; a column is '
 	expect_output_line '^      \|'
 	expect_no_output_line 'on SM|1023'

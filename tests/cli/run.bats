@@ -277,7 +277,7 @@ run_both() {
 	counting 'gpu/entry/*'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'exit 7'
 	expect_status 7
-	expect_error_line '^gputap: the command loaded no CUDA module, and built no OpenCL program, that the agent could see$'
+	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'kill -TERM $$'
 	expect_status 143
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- no-such-command

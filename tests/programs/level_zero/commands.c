@@ -7,6 +7,8 @@
 
 #include "standin.h"
 
+#include <CL/cl_icd.h>
+
 enum {
 	MAX_ALLOCATIONS = 256,
 	MAX_COMMANDS = 64,
@@ -98,6 +100,8 @@ static ze_result_t allocate_host(ze_context_handle_t context,
 		return allocate(size, ret_memory);
 	if (!standin_is("STANDIN_MEMORY", "import"))
 		return ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
+	if (standin_is("STANDIN_LOG", "1"))
+		fprintf(stderr, "mapped memory\n");
 	return add_allocation(mapped->memory, mapped->size, true, ret_memory);
 }
 
@@ -112,6 +116,8 @@ static ze_result_t free_memory(ze_context_handle_t context, void *memory)
 			is_mapped = allocations.items[i].is_mapped;
 		}
 	pthread_mutex_unlock(&allocations.lock);
+	if (is_mapped && standin_is("STANDIN_LOG", "1"))
+		fprintf(stderr, "unmapped memory\n");
 	if (!is_mapped)
 		clSVMFree(standin.context, memory);
 	return ZE_RESULT_SUCCESS;
@@ -156,6 +162,18 @@ static bool set_argument(cl_kernel kernel, cl_uint index, const struct standin_a
 			       argument->is_local ? NULL : argument->value);
 }
 
+/*
+ * The implementation's function, whose address its objects begin with (cl_icd.h): the one of
+ * OpenCL's loader is one that tools observe.
+ */
+static cl_int enqueue(cl_kernel kernel, const size_t *global, const size_t *local)
+{
+	const struct _cl_icd_dispatch *functions = *(const struct _cl_icd_dispatch **)kernel;
+
+	return functions->clEnqueueNDRangeKernel(standin.queue, kernel, 3, NULL, global, local, 0,
+						 NULL, NULL);
+}
+
 static bool launch(const struct standin_command *command)
 {
 	const struct standin_kernel *kernel = &command->kernel;
@@ -170,9 +188,7 @@ static bool launch(const struct standin_command *command)
 			return false;
 	if (standin_is("STANDIN_LOG", "1"))
 		fprintf(stderr, "launch %s indirect=%u\n", kernel->name, kernel->indirect);
-	return !clEnqueueNDRangeKernel(standin.queue, kernel->kernel, 3, NULL, global, local, 0,
-				       NULL, NULL) &&
-	       !clFinish(standin.queue);
+	return !enqueue(kernel->kernel, global, local) && !clFinish(standin.queue);
 }
 
 /* Arguments of OpenCL's kernel are those of a launch: one at a time. */

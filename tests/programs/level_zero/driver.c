@@ -75,8 +75,8 @@ static ze_result_t describe_access(ze_device_handle_t device,
 	const ze_memory_access_cap_flags_t all =
 		ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_ATOMIC |
 		ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT | ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
-	bool has_system =
-		!standin_is("STANDIN_MEMORY", "import") && !standin_is("STANDIN_MEMORY", "separate");
+	bool has_system = !standin_is("STANDIN_MEMORY", "import") &&
+			  !standin_is("STANDIN_MEMORY", "separate");
 
 	properties->hostAllocCapabilities = all;
 	properties->deviceAllocCapabilities = all;
@@ -122,7 +122,8 @@ static void fill_context(ze_context_dditable_t *table)
 	table->pfnDestroy = destroy_context;
 }
 
-/* All tables of API version 1.3: the loader needs each. Functions that are not filled in are NULL. */
+/* All tables of API version 1.3: the loader needs each. Functions that are not filled in are NULL.
+ */
 #define TABLE(api, name, type, fill)                                                               \
 	ZE_DLLEXPORT ze_result_t ZE_APICALL api##Get##name##ProcAddrTable(                         \
 		ze_api_version_t version, type *table)                                             \

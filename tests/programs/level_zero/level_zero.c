@@ -227,7 +227,8 @@ static bool run_several(void)
 	ze_module_handle_t module = create_module(), other = create_module();
 
 	return launch(module, 1) && launch(module, 2) && launch(other, 3) && launch(module, 4) &&
-	       !zeModuleDestroy(other) && launch(module, 5) && !zeModuleDestroy(module);
+	       !zeModuleDestroy(other) && launch(module, 5) && !zeModuleDestroy(module) &&
+	       !zeCommandQueueDestroy(queue) && !zeContextDestroy(context);
 }
 
 static bool run_constants(void)
@@ -361,12 +362,10 @@ int main(int count, char **words)
 		const char *name;
 		bool (*run)(void);
 	} programs[] = {
-		{"plain", run_plain},         {"kinds", run_kinds},
-		{"immediate", run_immediate}, {"again", run_again},
-		{"several", run_several},     {"constants", run_constants},
-		{"native", run_native},       {"arguments", run_arguments},
-		{"link", run_link},           {"wrong", run_wrong},
-		{"variable", run_variable},   {"threads", run_threads},
+		{"plain", run_plain},   {"kinds", run_kinds},         {"immediate", run_immediate},
+		{"again", run_again},   {"several", run_several},     {"constants", run_constants},
+		{"native", run_native}, {"arguments", run_arguments}, {"link", run_link},
+		{"wrong", run_wrong},   {"variable", run_variable},   {"threads", run_threads},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof(programs) / sizeof(*programs); i++)

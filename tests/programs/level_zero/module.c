@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Modules and kernels. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,10 @@ enum {
 /* A module of SPIR-V, or a native one: a word, and SPIR-V. */
 struct standin_module {
 	cl_program program;
+	unsigned number; /* by creation, from 1 */
 	bool has_imports;
-	size_t size; /* of what it was created of */
+	char names[1024]; /* of its kernels, once they are asked for */
+	size_t size;      /* of what it was created of */
 	char bytes[];
 };
 
@@ -74,8 +77,8 @@ static cl_program build(const void *module, size_t size)
 		program = clCreateProgramWithBinary(standin.context, 1, &standin.device, &length,
 						    &binary, NULL, &error);
 	free(bitcode);
-	if (!program || !clBuildProgram(program, 1, &standin.device, "-x spir -spir-std=1.2", NULL,
-					NULL))
+	if (!program ||
+	    !clBuildProgram(program, 1, &standin.device, "-x spir -spir-std=1.2", NULL, NULL))
 		return program;
 	clReleaseProgram(program);
 	return NULL;
@@ -122,8 +125,11 @@ static cl_program create_program(const ze_module_desc_t *description)
 	return build(description->pInputModule + sizeof(int), description->inputSize - sizeof(int));
 }
 
+static atomic_uint module_count;
+
 static ze_result_t create_module(ze_context_handle_t context, ze_device_handle_t device,
-				 const ze_module_desc_t *description, ze_module_handle_t *ret_module,
+				 const ze_module_desc_t *description,
+				 ze_module_handle_t *ret_module,
 				 ze_module_build_log_handle_t *ret_log)
 {
 	cl_program program = create_program(description);
@@ -136,6 +142,7 @@ static ze_result_t create_module(ze_context_handle_t context, ze_device_handle_t
 		return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
 	module = malloc(sizeof(*module) + description->inputSize);
 	module->program = program;
+	module->number = atomic_fetch_add(&module_count, 1) + 1;
 	module->has_imports = description->format == ZE_MODULE_FORMAT_IL_SPIRV &&
 			      description->pBuildFlags &&
 			      strstr(description->pBuildFlags, "-library-compilation");
@@ -185,12 +192,39 @@ static ze_result_t get_binary(ze_module_handle_t handle, size_t *size, uint8_t *
 	return ZE_RESULT_SUCCESS;
 }
 
+/* "a;b" becomes two names, which live as long as the program. */
+static uint32_t split_names(char *names, const char **ret_names)
+{
+	uint32_t count = 0;
+
+	for (char *name = strtok(names, ";"); name; name = strtok(NULL, ";")) {
+		if (ret_names)
+			ret_names[count] = name;
+		count++;
+	}
+	return count;
+}
+
+static ze_result_t get_names(ze_module_handle_t handle, uint32_t *count, const char **names)
+{
+	struct standin_module *module = (struct standin_module *)handle;
+
+	if (clGetProgramInfo(module->program, CL_PROGRAM_KERNEL_NAMES, sizeof(module->names),
+			     module->names, NULL))
+		return ZE_RESULT_ERROR_UNKNOWN;
+	*count = split_names(module->names, *count ? names : NULL);
+	return ZE_RESULT_SUCCESS;
+}
+
 /* A variable that every module has, at an address of its own. */
 static ze_result_t get_variable(ze_module_handle_t handle, const char *name, size_t *size,
 				void **ret_address)
 {
 	if (strcmp(name, "variable") != 0)
 		return ZE_RESULT_ERROR_INVALID_GLOBAL_NAME;
+	if (standin_is("STANDIN_LOG", "1"))
+		fprintf(stderr, "variable of module %u\n",
+			((const struct standin_module *)handle)->number);
 	if (size)
 		*size = 1;
 	*ret_address = handle;
@@ -203,6 +237,7 @@ void standin_fill_module(ze_module_dditable_t *table)
 	table->pfnDestroy = destroy_module;
 	table->pfnDynamicLink = link_modules;
 	table->pfnGetProperties = describe_module;
+	table->pfnGetKernelNames = get_names;
 	table->pfnGetNativeBinary = get_binary;
 	table->pfnGetGlobalPointer = get_variable;
 }

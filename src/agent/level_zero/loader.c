@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The functions of the loader that the agent takes the place of, and how programs get to them: one
+ * that is linked with libze_loader.so.1 finds them here first, since the agent is preloaded; what
+ * dlsym returns is replaced.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/level_zero/level_zero.h"
+#include "agent/level_zero/private.h"
+#include "agent/protocol.h"
+#include "agent/services.h"
+
+#define LOADER "libze_loader.so.1"
+
+struct gt_ze_functions gt_ze;
+
+static pthread_once_t loader_once = PTHREAD_ONCE_INIT;
+static bool is_active;
+
+bool gt_ze_is_active(void)
+{
+	return is_active;
+}
+
+static void reset_after_fork(void)
+{
+	gt_ze_memory_forked();
+	gt_ze_modules_forked();
+	gt_ze_kernels_forked();
+}
+
+static void find_loader(void)
+{
+	const char *socket = secure_getenv(GT_AGENT_SOCKET);
+	const char *images = secure_getenv(GT_AGENT_IMAGES);
+	void *library = gt_agent_real_dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return;
+#define HOOKED(name, parameters) CALLED(name, parameters)
+#define CALLED(name, parameters)                                                                   \
+	gt_ze.name = (int(*) parameters)gt_agent_real_dlsym(library, #name);
+#include "agent/level_zero/functions.def"
+#undef HOOKED
+#undef CALLED
+	is_active = socket && *socket && !(images && !strcmp(images, "0"));
+	if (is_active)
+		pthread_atfork(NULL, NULL, reset_after_fork);
+}
+
+void gt_ze_find_loader(void)
+{
+	pthread_once(&loader_once, find_loader);
+}
+
+static const struct {
+	const char *name;
+	void *function;
+	size_t offset; /* of the loader's own in gt_ze */
+} hooks[] = {
+#define HOOKED(name, parameters) {#name, (void *)name, offsetof(struct gt_ze_functions, name)},
+#define CALLED(name, parameters)
+#include "agent/level_zero/functions.def"
+#undef HOOKED
+#undef CALLED
+};
+
+/* The number of hooks: there is none of this name. */
+static size_t find_hook(const char *name)
+{
+	size_t number = 0;
+
+	while (number < sizeof(hooks) / sizeof(hooks[0]) && strcmp(hooks[number].name, name) != 0)
+		number++;
+	return number;
+}
+
+bool gt_ze_is_hooked(const char *name)
+{
+	return find_hook(name) < sizeof(hooks) / sizeof(hooks[0]);
+}
+
+void *gt_ze_hook(const char *name, void *function)
+{
+	size_t number = find_hook(name);
+
+	if (!function)
+		return NULL;
+	gt_ze_find_loader();
+	return *(void **)((char *)&gt_ze + hooks[number].offset) == function
+		       ? hooks[number].function
+		       : function;
+}
