@@ -67,6 +67,12 @@ HOST __u64 stream_of_config(struct pt_regs *ctx)
 	return read_word(ARGUMENT_0(ctx) + 32);
 }
 
+/* ze_kernel_desc_t: the head of structures, flags, then the name. */
+HOST __u64 name_of_desc(struct pt_regs *ctx)
+{
+	return read_word(ARGUMENT_1(ctx) + 24);
+}
+
 /* ---- the log --------------------------------------------------------------------------- */
 
 HOST struct launchlate_clocks *find_clocks(void)
@@ -305,6 +311,7 @@ HOST void record_capture(struct pt_regs *ctx, __u16 kind)
 #define DRIVER "libcuda.so.1"
 #define RUNTIME "libcudart.so"
 #define OPENCL "libOpenCL.so.1"
+#define LEVEL_ZERO "libze_loader.so.1"
 
 STREAM_VARIANTS(DRIVER, cuLaunchKernel,
 		enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_0(ctx), ninth_argument(ctx)),
@@ -349,6 +356,17 @@ BOTH(OPENCL, clEnqueueTask, enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx)
 BOTH(OPENCL, clCreateKernel, enter_name(0, ARGUMENT_1(ctx), 0), leave_created(ctx))
 BOTH(OPENCL, clCloneKernel, enter_name(0, 0, ARGUMENT_0(ctx)), leave_created(ctx))
 
+/* The streams of Level Zero are command lists: the call is the one that appends to them. */
+#define LAUNCH_OF_LIST(function)                                                                   \
+	BOTH(LEVEL_ZERO, function,                                                                 \
+	     enter_driver(ctx, LAUNCHLATE_KERNEL, ARGUMENT_1(ctx), ARGUMENT_0(ctx)),               \
+	     leave_launch(ctx))
+LAUNCH_OF_LIST(zeCommandListAppendLaunchKernel)
+LAUNCH_OF_LIST(zeCommandListAppendLaunchCooperativeKernel)
+LAUNCH_OF_LIST(zeCommandListAppendLaunchKernelIndirect)
+LAUNCH_OF_LIST(zeCommandListAppendLaunchKernelWithArguments)
+BOTH(LEVEL_ZERO, zeKernelCreate, enter_name(ARGUMENT_2(ctx), name_of_desc(ctx), 0), leave_name(ctx))
+
 /* Calls that wait for kernels. Where others return, nothing wrong is concluded either. */
 RETURN(DRIVER, cuCtxSynchronize, observe())
 RETURN(DRIVER, cuStreamSynchronize, observe())
@@ -367,3 +385,7 @@ RETURN(OPENCL, clFinish, observe())
 RETURN(OPENCL, clWaitForEvents, observe())
 RETURN(OPENCL, clEnqueueReadBuffer, observe())
 RETURN(OPENCL, clEnqueueMapBuffer, observe())
+RETURN(LEVEL_ZERO, zeCommandQueueSynchronize, observe())
+RETURN(LEVEL_ZERO, zeCommandListHostSynchronize, observe())
+RETURN(LEVEL_ZERO, zeFenceHostSynchronize, observe())
+RETURN(LEVEL_ZERO, zeEventHostSynchronize, observe())

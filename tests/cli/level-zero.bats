@@ -244,3 +244,14 @@ tool() {
 	expect_json '.[0].launches | map(.launch) == [1, 2, 3, 4, 5] and
 		all(.kernel == "number" and .blocks == 4 and .block_threads == 16 and .block_shared == 0)'
 }
+
+@test "launchlate matches each launch that is appended to a list of Level Zero with its call" {
+	need_probes
+	tool launchlate "$programs" several
+	[ "$printed" = right ]
+	expect_json '.[0] | .violations == 0 and .ambiguous == 0 and .failed == 0 and .not_patched == 0 and
+		.several == 0 and .calls_unmatched == 0 and .grids_unmatched == 0 and .records_lost == 0'
+	expect_json '.[0] | .clock.error as $error | .launches | map(.launch) == [1, 2, 3, 4, 5] and
+		map(.call) == (map(.call) | sort) and
+		all(.kernel == "number" and (.latency - (.first - .call) | fabs) <= 2 * $error)'
+}
