@@ -405,6 +405,14 @@ make_jail() {
 	[ "$(values out)" = 100 ]
 }
 
+@test "four sessions that count calls at once hide the driver calls inside runtime calls alike" {
+	need_file "$examples/vectoradd" "example (clang for PTX)"
+	local session=("$build/gputap" trace -c --gpu soft --)
+	observe "${session[@]}" "${session[@]}" "${session[@]}" "${session[@]}" "$examples/vectoradd"
+	expect_status 0
+	expect_count "$stderr" '^gputap: 10 calls: 10 complete, 0 unfinished, 0 lost$' 4
+}
+
 @test "CAP_BPF and CAP_PERFMON are enough, without root, where uprobe_multi exists" {
 	need_root
 	need_command setpriv

@@ -83,25 +83,48 @@ static __noinline bool is_traced(struct task_struct *task, struct gt_call_sums *
 }
 
 /*
- * The word that this session gave to an enclosing call, decrypted; 0: none. Other tools have words,
- * too, or none: no time between the session's start and now results from those, but for one in
- * thousands of millions.
+ * Whether a word is of this session. Other tools have words, too: no time between the session's
+ * start and now results from those, but for one in thousands of millions.
  */
-static __always_inline __u64 own_word(struct return_instance *enclosing, __u64 now)
+static __always_inline bool is_own_word(__u64 word, __u64 now)
 {
-	int consumers = enclosing->cons_cnt;
-	__u64 word = enclosing->consumer.cookie ^ settings.word_key;
+	return (word & WORD_TIME) >= settings.loaded && (word & WORD_TIME) <= now;
+}
 
-	for (int i = 0; i < MAX_CONSUMERS && i < consumers; i++) {
-		if (i && bpf_probe_read_kernel(&word, sizeof(word),
-					       &enclosing->extra_consumers[i - 1].cookie))
+/*
+ * The word of this session among those of `count` further tools, at an address; decrypted; 0: none.
+ * Not static, and without pointers as arguments: the verifier then examines it once, and not for
+ * each enclosing call.
+ */
+__noinline __u64 own_word_among(__u64 address, __u32 count, __u64 now)
+{
+	const __u64 size = bpf_core_type_size(struct return_consumer);
+	__u64 word;
+
+	address += bpf_core_field_offset(struct return_consumer, cookie);
+	for (__u32 i = 0; i < MAX_CONSUMERS - 1 && i < count; i++) {
+		if (bpf_probe_read_kernel(&word, sizeof(word), (void *)(address + i * size)))
 			break;
-		if (i)
-			word ^= settings.word_key;
-		if ((word & WORD_TIME) >= settings.loaded && (word & WORD_TIME) <= now)
+		word ^= settings.word_key;
+		if (is_own_word(word, now))
 			return word;
 	}
 	return 0;
+}
+
+/* The word that this session gave to an enclosing call, decrypted; 0: none. */
+static __always_inline __u64 own_word(struct return_instance *enclosing, __u64 now)
+{
+	__u64 word = enclosing->consumer.cookie ^ settings.word_key;
+	__s32 consumers = enclosing->cons_cnt;
+
+	if (consumers < 1)
+		return 0;
+	if (is_own_word(word, now))
+		return word;
+	return consumers > 1 ? own_word_among((__u64)BPF_CORE_READ(enclosing, extra_consumers),
+					      consumers - 1, now)
+			     : 0;
 }
 
 enum entry_kind {
