@@ -229,6 +229,8 @@ __attribute__((unused)) static __always_inline void put_event(void *event, __u64
 		COUNT_EVENTS(recorded);
 }
 
+#ifdef UNPREEMPTED_PROGRAMS
+
 /* Of Linux 6.10 and later. */
 extern void bpf_preempt_disable(void) __weak __ksym;
 extern void bpf_preempt_enable(void) __weak __ksym;
@@ -244,6 +246,8 @@ __attribute__((unused)) static __always_inline void enable_preemption(void)
 	if (bpf_preempt_disable)
 		bpf_preempt_enable();
 }
+
+#endif
 
 /*
  * In newer kernels (not yet in 6.18; in 7.2), a thread can be preempted while the kernel runs the
@@ -324,7 +328,7 @@ __attribute__((unused)) static __always_inline bool is_first_at(__u64 hit, bool 
 	return true;
 }
 
-/* A program of a raw tracepoint that is not preempted; its body follows. */
+/* A program of a raw tracepoint that is not preempted (UNPREEMPTED_PROGRAMS); its body follows. */
 #define UNPREEMPTED_TRACEPOINT(point, name)                                                        \
 	static __always_inline int name##_body(struct bpf_raw_tracepoint_args *ctx);               \
 	SEC("raw_tp/" #point)                                                                      \

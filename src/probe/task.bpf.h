@@ -33,10 +33,24 @@ struct {
 	__type(value, __u8);
 } processes SEC(".maps");
 
-/* A task's id in gputap's own pid namespace; 0 if it is not visible there. */
-static __noinline __u32 id_in_our_namespace(struct task_struct *task)
+/*
+ * Linux 6.12 permits calls of static functions only where preemption is disabled. Objects with such
+ * programs define UNPREEMPTED_PROGRAMS first.
+ */
+#ifdef UNPREEMPTED_PROGRAMS
+#define EXAMINED_ONCE static __noinline
+#else
+#define EXAMINED_ONCE __noinline
+#endif
+
+/*
+ * The id that a struct pid has in gputap's own pid namespace; 0 if it is not visible there. Where
+ * it is not static, and its argument is no pointer, the verifier examines it once for each program,
+ * not at each call.
+ */
+EXAMINED_ONCE __u32 id_of_pid(__u64 address)
 {
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	struct pid *pid = (void *)address;
 	__u32 level = BPF_CORE_READ(pid, level);
 
 	for (__u32 i = 0; i <= MAX_PID_NAMESPACE; i++) {
@@ -52,6 +66,12 @@ static __noinline __u32 id_in_our_namespace(struct task_struct *task)
 			return upid.nr;
 	}
 	return 0;
+}
+
+/* A task's id in gputap's own pid namespace; 0 if it is not visible there. */
+static __always_inline __u32 id_in_our_namespace(struct task_struct *task)
+{
+	return id_of_pid((__u64)BPF_CORE_READ(task, thread_pid));
 }
 
 static __always_inline bool name_is(const char *name, const volatile struct gt_filter_name *wanted)

@@ -103,6 +103,14 @@ skip_small_ids() {
 	[ "$output" = true ]
 }
 
+@test "all entries of a folder that are read are counted" {
+	mkdir many
+	touch many/{1..120}
+	trace_calls --syscall getdents64 --json -o out.json -- ls many
+	run -0 jq -sc 'map(select(.name == "getdents64") | .arguments[1] | capture("(?<count>[0-9]+) entries").count)' out.json
+	[ "$output" = '["122","0"]' ] || fail "$output"
+}
+
 @test "a call in which a thread is killed ends there" {
 	trace_calls --json -o out.json -- sh -c 'sleep 60 &
 		until grep -q "(sleep) S" /proc/$!/stat; do sleep 0.05; done

@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probe/api/shared.bpf.h"
+#include "probe/durations.bpf.h"
 
 static const struct gt_call_sums no_calls;
 
@@ -30,7 +31,7 @@ static __always_inline struct gt_call_sums *sums_of(__u32 key)
 static __always_inline long add_returned_call(__u32 key, __u64 duration, bool failed)
 {
 	struct gt_call_sums *calls = sums_of(key);
-	__u32 bucket = gt_duration_bucket(duration);
+	__u32 bucket = bucket_of_duration(duration);
 	__u64 longest;
 
 	if (!calls)

@@ -4,6 +4,8 @@
  * completes it in an interrupt. The key is the address of the request, which the kernel reuses
  * after its completion.
  */
+#define UNPREEMPTED_PROGRAMS
+
 #include "probe/layer.bpf.h"
 
 #include "probe/block/block.h"

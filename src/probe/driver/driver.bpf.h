@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#define UNPREEMPTED_PROGRAMS
+
 #include "probe/layer.bpf.h"
 
 #include "probe/driver/driver.h"

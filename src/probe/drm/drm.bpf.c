@@ -4,6 +4,8 @@
  * all kernels, and in the events of Linux 6.17 and later. It belongs to the process that queued it:
  * the scheduler runs and completes it in kernel threads and interrupts.
  */
+#define UNPREEMPTED_PROGRAMS
+
 #include "probe/layer.bpf.h"
 
 #include "probe/api/registers.bpf.h"

@@ -3,6 +3,8 @@
  * DMA fences: from initialization to destruction, and the waits for them. A fence belongs to the
  * process that initialized it, whoever signals it.
  */
+#define UNPREEMPTED_PROGRAMS
+
 #include "probe/layer.bpf.h"
 
 #include "probe/fence/fence.h"

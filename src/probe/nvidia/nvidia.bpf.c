@@ -7,6 +7,7 @@
 #include "probe/layer.bpf.h"
 
 #include "probe/api/registers.bpf.h"
+#include "probe/durations.bpf.h"
 #include "probe/nvidia/nvidia.h"
 #include "probe/nvidia/types.bpf.h"
 #include "probe/pcie/domain.bpf.h"
@@ -99,7 +100,7 @@ static __always_inline struct nvidia_sums *find_sums(const struct nvidia_sums_ke
 /* Programs on other CPUs add to the same sums. */
 static __always_inline void add_time(struct nvidia_sums *found, __u64 duration)
 {
-	__u32 bucket = gt_duration_bucket(duration);
+	__u32 bucket = bucket_of_duration(duration);
 	__u64 longest;
 
 	barrier_var(bucket);

@@ -94,7 +94,8 @@ struct syscall_piece {
 
 /*
  * 0, or negative: the memory cannot be read, or there is no more space. Not static, as
- * copy_argument: the verifier then examines it once, and not at each call.
+ * copy_vectors, copy_message and copy_argument: the verifier then examines it once, and not at each
+ * call.
  */
 __noinline long copy_piece(struct begun_syscall *call, const struct syscall_piece *piece)
 {
@@ -177,12 +178,16 @@ struct user_vector {
 };
 
 /* The array is the element that `piece` has; with the beginning of the first `buffers` buffers. */
-static __noinline long copy_vectors(struct begun_syscall *call, struct syscall_piece *piece,
-				    __u64 count, __u32 buffers)
+__noinline long copy_vectors(struct begun_syscall *call, struct syscall_piece *piece, __u64 count,
+			     __u32 buffers)
 {
-	const __u8 first = piece->element & ~(GT_SYSCALL_MESSAGE_ELEMENTS - 1);
-	__u64 array = piece->address;
+	__u64 array;
+	__u8 first;
 
+	if (!call || !piece)
+		return -1;
+	array = piece->address;
+	first = piece->element & ~(GT_SYSCALL_MESSAGE_ELEMENTS - 1);
 	piece->total = count;
 	piece->size =
 		(count > MAX_VECTOR_ARRAY ? MAX_VECTOR_ARRAY : count) * sizeof(struct user_vector);
@@ -232,12 +237,15 @@ static __always_inline void copy_element(struct begun_syscall *call, struct sysc
 }
 
 /* The header has the size and the element that `piece` has. */
-static __noinline long copy_message(struct begun_syscall *call, struct syscall_piece *piece,
-				    __u32 header_only)
+__noinline long copy_message(struct begun_syscall *call, struct syscall_piece *piece,
+			     __u32 header_only)
 {
-	const __u8 first = piece->element;
 	struct user_message message;
+	__u8 first;
 
+	if (!call || !piece)
+		return -1;
+	first = piece->element;
 	if (bpf_probe_read_user(&message, sizeof(message), (void *)piece->address))
 		return -1;
 	if (copy_piece(call, piece) || header_only)
@@ -299,20 +307,45 @@ struct user_entry {
 	__u16 rest[3];
 };
 
+#define ENTRIES_AT_ONCE 50
+_Static_assert(GT_SYSCALL_MAX_ENTRIES % ENTRIES_AT_ONCE == 0, "");
+
+struct user_entries {
+	__u64 address, end; /* what follows the entries that were counted */
+	__u32 count;
+};
+
+/*
+ * Count the next entries. 0: there are no more. Not static: the verifier, which follows each
+ * iteration of a loop, then examines two short loops in place of a long one.
+ */
+__noinline int count_next_entries(struct user_entries *entries)
+{
+	struct user_entry entry;
+
+	if (!entries)
+		return 0;
+	for (__u32 i = 0; i < ENTRIES_AT_ONCE; i++) {
+		if (entries->address >= entries->end ||
+		    bpf_probe_read_user(&entry, sizeof(entry), (void *)entries->address) ||
+		    !entry.size)
+			return 0;
+		entries->address += entry.size;
+		entries->count++;
+	}
+	return 1;
+}
+
 /* As many as the result has, in bytes. */
 static __noinline long count_entries(struct begun_syscall *call, struct syscall_piece *piece)
 {
-	__u64 address = piece->address, end = address + call->event.result;
-	struct user_entry entry;
-	__u32 count = 0;
+	struct user_entries entries = {.address = piece->address,
+				       .end = piece->address + call->event.result};
 
-	while (count < GT_SYSCALL_MAX_ENTRIES && address < end) {
-		if (bpf_probe_read_user(&entry, sizeof(entry), (void *)address) || !entry.size)
+	for (__u32 i = 0; i < GT_SYSCALL_MAX_ENTRIES / ENTRIES_AT_ONCE; i++)
+		if (!count_next_entries(&entries))
 			break;
-		address += entry.size;
-		count++;
-	}
-	piece->total = count;
+	piece->total = entries.count;
 	return copy_piece(call, piece);
 }
 

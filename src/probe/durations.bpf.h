@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Buckets of durations, in BPF programs. */
+#pragma once
+
+#include "probe/vmlinux_min.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "event/durations.h"
+
+/*
+ * The bucket of a duration in ns, below GT_DURATION_BUCKETS; the verifier does not know the limit.
+ * Not static: the verifier then examines the paths of its search apart from those of its caller.
+ */
+__noinline __u32 bucket_of_duration(__u64 duration)
+{
+	return gt_duration_bucket(duration);
+}
