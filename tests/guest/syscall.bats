@@ -18,7 +18,7 @@ ioctls() {
 
 @test "the tests of system calls pass under this kernel" {
 	[ -e /run/guest/run ] || skip "needs a guest: tests/guest/run"
-	observe bats --formatter tap "$root/tests/cli/syscall.bats"
+	observe "$root/tests/guest/suite" "$root/tests/cli/syscall.bats"
 	[ "$status" = 0 ] || fail "a test failed"
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# tools/guest itself, and tools/kernel-support on guests that fail.
+# tools/guest itself, tests/guest/suite, and tools/kernel-support on guests that fail.
 
 load ../cli/helper
 
@@ -58,6 +58,132 @@ need_guest() {
 	observe env PATH="$PWD/empty" "$python" "$root/tools/guest" --keep "$BATS_TEST_TMPDIR/none" -- true
 	expect_status 77
 	expect_error "guest: kernels are fetched with apt-get, and there is none"
+}
+
+# TEST and NOT stand for what would be taken for a test and a negation of this file.
+write_tests() {
+	sed 's/^TEST /@test /; s/NOT /! /' >tests.bats
+}
+
+# Tests that pass, that fail in each way, and that skip.
+write_all_kinds() {
+	echo 'has() { grep -q "$1" "$BATS_FILE_TMPDIR/made"; }' >shared.bash
+	write_tests <<-'END'
+		load shared
+		setup_file() { echo word >"$BATS_FILE_TMPDIR/made"; }
+		setup() { cd "$BATS_TEST_TMPDIR"; }
+		teardown() { [ ! -e forbidden ]; }
+		TEST "a command passes" {
+			touch here
+			has word
+		}
+		TEST "a command fails" {
+			echo before
+			false
+			echo after
+		}
+		TEST "a function that is loaded fails" {
+			[ ! -e here ]
+			has other
+		}
+		TEST "it skips with a reason" {
+			skip "there is no time"
+			false
+		}
+		TEST "it skips without" {
+			skip
+		}
+		TEST "teardown fails" {
+			touch forbidden
+		}
+		TEST "teardown fails where it skips" {
+			touch forbidden
+			skip
+		}
+		TEST "a negation fails at the end" {
+			NOT true
+		}
+		TEST "a negation fails before" {
+			NOT true
+			true
+		}
+		TEST "a condition fails" {
+			false || true
+			if false; then :; fi
+			[ "$(false; echo on)" = on ]
+		}
+		TEST "run sets status, output and lines" {
+			run sh -c 'echo one; echo; echo " two"; echo three >&2; exit 3'
+			[ "$status" = 3 ]
+			[ "$output" = $'one\n\n two\nthree' ]
+			[ "${#lines[@]} ${lines[1]}" = '3  two' ]
+		}
+		TEST "run separates the error" {
+			run --separate-stderr sh -c 'echo one; echo two >&2; echo three >&2'
+			[ "$output $stderr ${stderr_lines[1]}" = $'one two\nthree three' ]
+		}
+		TEST "run expects a status" {
+			run -3 sh -c 'exit 3'
+			run -0 sh -c 'echo reason; exit 4'
+		}
+		TEST "it exits" {
+			exit 0
+		}
+	END
+}
+
+@test "the suite has the results that bats has" {
+	cd "$BATS_TEST_TMPDIR"
+	write_all_kinds
+	run env -u BATS_TEST_FILTER bats --formatter tap tests.bats
+	expected=$(sed -nE '/^not ok/s/ # skip$//; /^(1\.\.|ok|not ok)/p' <<<"$output")
+	observe "$root/tests/guest/suite" tests.bats
+	expect_status 1
+	[ "$(grep -E '^(1\.\.|ok|not ok)' <<<"$output")" = "$expected" ] || fail "bats: $expected"
+	[ "$(grep -c '^not ok' <<<"$output")" = 7 ]
+}
+
+@test "the suite shows where a test failed, the command and the output" {
+	cd "$BATS_TEST_TMPDIR"
+	write_all_kinds
+	observe "$root/tests/guest/suite" -f '^a (command|function).* fails$' tests.bats
+	expect_status 1
+	expect_output "1..2
+not ok 1 a command fails
+# \`false' failed with status 1
+#   at tests.bats:11
+# before
+not ok 2 a function that is loaded fails
+# \`grep -q \"\$1\" \"\$BATS_FILE_TMPDIR/made\"' failed with status 1
+#   at $PWD/shared.bash:1
+#   at tests.bats:16"
+	observe "$root/tests/guest/suite" -f 'run expects' tests.bats
+	expect_output_line '^# the status is 4, not 0: sh -c'
+	expect_output_line '^# reason$'
+}
+
+@test "the suite reports a test that is killed, and a file that fails before its tests" {
+	cd "$BATS_TEST_TMPDIR"
+	write_tests <<-'END'
+		TEST "it is killed" {
+			kill -KILL $BASHPID
+		}
+		TEST "the next one passes" {
+			:
+		}
+	END
+	observe "$root/tests/guest/suite" tests.bats
+	expect_status 1
+	expect_output $'1..2\nnot ok 1 it is killed\n# its shell was killed\nok 2 the next one passes'
+	write_tests <<-'END'
+		setup_file() { false; }
+		TEST "it does not run" {
+			:
+		}
+	END
+	observe "$root/tests/guest/suite" tests.bats
+	expect_status 1
+	expect_output $'1..1\nBail out! tests.bats: it fails before its first test'
 }
 
 # support_with SCRIPT: tools/kernel-support where this script is tools/guest.
