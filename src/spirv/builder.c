@@ -43,8 +43,7 @@ void gt_spirv_clear(struct gt_spirv_builder *builder)
 	builder->known = NULL;
 }
 
-/* Room for `count` more words; NULL: out of memory, now or before. */
-static uint32_t *reserve_words(struct gt_spirv_words *words, size_t count)
+uint32_t *gt_spirv_grow(struct gt_spirv_words *words, size_t count)
 {
 	size_t wanted = words->words.count + count, capacity = words->words.capacity;
 	uint32_t *items;
@@ -67,40 +66,25 @@ static uint32_t *reserve_words(struct gt_spirv_words *words, size_t count)
 
 static void add_word(struct gt_spirv_words *words, uint32_t word)
 {
-	uint32_t *room = reserve_words(words, 1);
+	uint32_t *room = gt_spirv_reserve(words, 1);
 
 	if (room)
 		*room = word;
 }
 
-static uint32_t first_word(size_t length, unsigned opcode)
-{
-	return (uint32_t)length << SpvWordCountShift | opcode;
-}
-
-void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
-		  size_t count)
-{
-	gt_spirv_add_more(words, opcode, operands, count, NULL, 0);
-}
-
 void gt_spirv_add_more(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 		       size_t count, const uint32_t *more, size_t more_count)
 {
-	uint32_t *room = reserve_words(words, count + more_count + 1);
+	uint32_t *room = gt_spirv_begin(words, opcode, count + more_count);
 
-	if (!room)
-		return;
-	words->failed |= count + more_count >= UINT16_MAX;
-	room[0] = first_word(count + more_count + 1, opcode);
-	if (count)
-		memcpy(room + 1, operands, count * sizeof(*room));
-	if (more_count)
-		memcpy(room + 1 + count, more, more_count * sizeof(*room));
+	if (room && count)
+		memcpy(room, operands, count * sizeof(*room));
+	if (room && more_count)
+		memcpy(room + count, more, more_count * sizeof(*room));
 }
 
 /* Strings are UTF-8 with a NUL, four bytes to a word, the first byte lowest. */
-static void add_string(struct gt_spirv_words *words, const char *string)
+static void put_string(uint32_t *room, const char *string)
 {
 	size_t length = strlen(string);
 
@@ -109,24 +93,23 @@ static void add_string(struct gt_spirv_words *words, const char *string)
 
 		for (size_t i = 0; i < 4 && at + i < length; i++)
 			word |= (uint32_t)(unsigned char)string[at + i] << 8 * i;
-		add_word(words, word);
+		room[at / 4] = word;
 	}
 }
 
 void gt_spirv_add_string(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 			 size_t count, const char *string, const uint32_t *more, size_t more_count)
 {
-	size_t length = 1 + count + (string ? strlen(string) / 4 + 1 : 0) + more_count;
+	size_t length = strlen(string) / 4 + 1;
+	uint32_t *room = gt_spirv_begin(words, opcode, count + length + more_count);
 
-	if (length > UINT16_MAX)
-		words->failed = true;
-	add_word(words, first_word(length, opcode));
+	if (!room)
+		return;
 	for (size_t i = 0; i < count; i++)
-		add_word(words, operands[i]);
-	if (string)
-		add_string(words, string);
+		room[i] = operands[i];
+	put_string(room + count, string);
 	for (size_t i = 0; i < more_count; i++)
-		add_word(words, more[i]);
+		room[count + length + i] = more[i];
 }
 
 void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability)
@@ -147,7 +130,7 @@ void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *
 	words->failed |= others->failed;
 	if (end > others->words.count)
 		end = others->words.count;
-	room = begin < end ? reserve_words(words, end - begin) : NULL;
+	room = begin < end ? gt_spirv_reserve(words, end - begin) : NULL;
 	if (room)
 		memcpy(room, others->words.items + begin, (end - begin) * sizeof(*room));
 }
@@ -224,13 +207,20 @@ uint32_t gt_spirv_type_pointer(struct gt_spirv_builder *builder, unsigned storag
 /* Constants of fewer than 32 bits are a word, whose upper bits are 0. */
 uint32_t gt_spirv_constant(struct gt_spirv_builder *builder, unsigned bits, uint64_t value)
 {
-	uint32_t type = gt_spirv_type_int(builder, bits);
+	struct gt_spirv_recent *recent;
 
 	if (bits < 64)
 		value &= (UINT64_C(1) << bits) - 1;
-	return gt_spirv_global(builder, SpvOpConstant, type,
-			       (uint32_t[]){(uint32_t)value, (uint32_t)(value >> 32)},
-			       bits == 64 ? 2 : 1);
+	recent = &builder->recent[(value ^ bits / 8) % GT_SPIRV_RECENT];
+	if (recent->bits != bits || recent->value != value) {
+		uint32_t words[2] = {(uint32_t)value, (uint32_t)(value >> 32)};
+		uint32_t id =
+			gt_spirv_global(builder, SpvOpConstant, gt_spirv_type_int(builder, bits),
+					words, bits == 64 ? 2 : 1);
+
+		*recent = (struct gt_spirv_recent){value, bits, id};
+	}
+	return recent->id;
 }
 
 uint32_t gt_spirv_bool(struct gt_spirv_builder *builder, bool value)
@@ -278,13 +268,14 @@ uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_
 
 uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
 {
-	uint32_t vector = gt_spirv_type_vector(builder, gt_spirv_type_int(builder, 64), 3);
-	uint32_t type = gt_spirv_type_pointer(builder, SpvStorageClassInput, vector), id;
+	uint32_t id, vector, type;
 	bool is_new;
 
 	id = numbered(builder, SpvOpVariable, builtin, &is_new);
 	if (!is_new)
 		return id;
+	vector = gt_spirv_type_vector(builder, gt_spirv_type_int(builder, 64), 3);
+	type = gt_spirv_type_pointer(builder, SpvStorageClassInput, vector);
 	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
 		      SpvDecorationBuiltIn, builtin);
 	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,

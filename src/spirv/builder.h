@@ -24,6 +24,15 @@ struct gt_spirv_words {
 	bool failed; /* out of memory: later instructions are missing */
 };
 
+/* A constant that was used, to find it again without a search. */
+struct gt_spirv_recent {
+	uint64_t value;
+	uint32_t bits, id; /* bits: 0: none */
+};
+enum {
+	GT_SPIRV_RECENT = 64,
+};
+
 struct gt_spirv_builder {
 	struct gt_spirv_words sections[GT_SPIRV_SECTIONS];
 	struct gt_spirv_words processed;    /* at the end of the debug information */
@@ -34,6 +43,7 @@ struct gt_spirv_builder {
 	uint32_t extended;             /* the instruction set OpenCL.std; 0: not imported yet */
 	uint32_t integers[5], boolean; /* types that were declared; 0: not yet */
 	struct gt_hash *known;         /* types and constants: from their instruction to the id */
+	struct gt_spirv_recent recent[GT_SPIRV_RECENT]; /* constants, by their lowest bits */
 	bool failed;
 };
 
@@ -57,9 +67,42 @@ static inline uint32_t gt_spirv_id(struct gt_spirv_builder *builder)
 	return builder->bound - 1;
 }
 
+/* The same as gt_spirv_reserve(), which calls it where words must move. */
+uint32_t *gt_spirv_grow(struct gt_spirv_words *words, size_t count);
+/* Room for `count` more words; NULL: out of memory, now or before. */
+static inline uint32_t *gt_spirv_reserve(struct gt_spirv_words *words, size_t count)
+{
+	size_t at = words->words.count;
+
+	if (words->failed || count > words->words.capacity - at)
+		return gt_spirv_grow(words, count);
+	words->words.count = at + count;
+	return words->words.items + at;
+}
+
+/* The upper half of an instruction's first word is its length in words. */
+#define GT_SPIRV_LENGTH_SHIFT 16
+/* Begin an instruction: the room for its `count` operands. NULL: out of memory. */
+static inline uint32_t *gt_spirv_begin(struct gt_spirv_words *words, unsigned opcode, size_t count)
+{
+	uint32_t *room = gt_spirv_reserve(words, count + 1);
+
+	if (!room)
+		return NULL;
+	words->failed |= count >= UINT16_MAX;
+	*room = (uint32_t)(count + 1) << GT_SPIRV_LENGTH_SHIFT | opcode;
+	return room + 1;
+}
+
 /* Add an instruction with `count` operands; ids of type and result come first. */
-void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
-		  size_t count);
+static inline void gt_spirv_add(struct gt_spirv_words *words, unsigned opcode,
+				const uint32_t *operands, size_t count)
+{
+	uint32_t *room = gt_spirv_begin(words, opcode, count);
+
+	for (size_t i = 0; room && i < count; i++)
+		room[i] = operands[i];
+}
 #define gt_spirv_emit(words, opcode, ...)                                                          \
 	gt_spirv_add((words), (opcode), (const uint32_t[]){__VA_ARGS__},                           \
 		     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))

@@ -27,11 +27,16 @@ int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...
 uint32_t gt_spirvgen_add(struct gt_spirvgen *gen, unsigned opcode, uint32_t type,
 			 const uint32_t *operands, size_t count)
 {
-	uint32_t words[12] = {type, gt_spirv_id(gen->builder)};
+	uint32_t id = gt_spirv_id(gen->builder);
+	uint32_t *room = gt_spirv_begin(&gen->code, opcode, count + 2);
 
-	memcpy(words + 2, operands, count * sizeof(*words));
-	gt_spirv_add(&gen->code, opcode, words, count + 2);
-	return words[1];
+	if (!room)
+		return id;
+	room[0] = type;
+	room[1] = id;
+	for (size_t i = 0; i < count; i++)
+		room[i + 2] = operands[i];
+	return id;
 }
 
 /* ---- blocks ---- */
@@ -110,6 +115,7 @@ int gt_spirvgen_open_tables(struct gt_spirvgen *gen)
 	const struct gt_ptxgen_list *list = &gen->selection->list;
 	bool failed = false;
 
+	memset(gen->common, 0, sizeof(gen->common));
 	gen->others = gt_hash_new();
 	gen->labels = gt_hash_new();
 	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++) {
@@ -146,30 +152,57 @@ static uint32_t type_of_class(struct gt_spirvgen *gen, enum gt_ptxgen_class clas
 					    : gt_spirvgen_int(gen, register_bits[class]);
 }
 
-static uint32_t add_variable(struct gt_spirvgen *gen, uint32_t id, uint32_t type)
+static uint32_t add_variable(struct gt_spirvgen *gen, uint32_t pointer)
 {
-	uint32_t pointer = gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction, type);
+	uint32_t id = gt_spirv_id(gen->builder);
 
 	gt_spirv_emit(&gen->variables, SpvOpVariable, pointer, id, SpvStorageClassFunction);
 	return id;
 }
 
+static uint32_t add_register_variable(struct gt_spirvgen *gen, enum gt_ptxgen_class class)
+{
+	uint32_t *pointer = &gen->pointers[class];
+
+	if (!*pointer)
+		*pointer = gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction,
+						 type_of_class(gen, class));
+	return add_variable(gen, *pointer);
+}
+
+/* Where 1 + the index of a register is noted; NULL: in gen->others. */
+static uint32_t *find_note(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+{
+	enum gt_ptxgen_bank bank = gt_ptxgen_bank_of(value);
+	uint32_t number = gt_ptxgen_number_of(value);
+
+	if (bank == GT_PTXGEN_TEMPORARY)
+		return &gen->temporaries[value.class][number];
+	/* r0 to r10 of the outermost function, and registers of which a list has one. */
+	if (bank == GT_PTXGEN_STACK_PIECE || bank > GT_PTXGEN_IS_LEADER ||
+	    gt_ptxgen_frame_of(value) || number > 10)
+		return NULL;
+	return &gen->common[value.class][bank > GT_PTXGEN_SAVED ? 11 + bank : number];
+}
+
 /* 1 + the index of a register; 0: it has none yet. */
-static uint32_t find_register(const struct gt_spirvgen *gen, struct gt_ptxgen_value value)
+static uint32_t find_register(struct gt_spirvgen *gen, struct gt_ptxgen_value value)
 {
 	uint64_t key[2] = {value.class, value.id};
+	const uint32_t *note = find_note(gen, value);
 
-	if (gt_ptxgen_bank_of(value) == GT_PTXGEN_TEMPORARY)
-		return gen->temporaries[value.class][gt_ptxgen_number_of(value)];
+	if (note)
+		return *note;
 	return (uint32_t)(uintptr_t)gt_hash_get(gen->others, key, sizeof(key));
 }
 
 static void set_register(struct gt_spirvgen *gen, struct gt_ptxgen_value value, uint32_t number)
 {
 	uint64_t key[2] = {value.class, value.id};
+	uint32_t *note = find_note(gen, value);
 
-	if (gt_ptxgen_bank_of(value) == GT_PTXGEN_TEMPORARY)
-		gen->temporaries[value.class][gt_ptxgen_number_of(value)] = number;
+	if (note)
+		*note = number;
 	else if (gt_hash_set(gen->others, key, sizeof(key), (void *)(uintptr_t)number))
 		gen->code.failed = true;
 }
@@ -183,8 +216,7 @@ static struct gt_spirvgen_register *register_of(struct gt_spirvgen *gen,
 
 	if (number)
 		return &gen->registers.items[number - 1];
-	fresh.variable =
-		add_variable(gen, gt_spirv_id(gen->builder), type_of_class(gen, value.class));
+	fresh.variable = add_register_variable(gen, value.class);
 	if (gt_vec_push(&gen->registers, fresh)) {
 		gen->code.failed = true;
 		return NULL;
@@ -389,9 +421,9 @@ void gt_spirvgen_declare_local(struct gt_spirvgen *gen)
 	gen->local = 0;
 	if (!bytes)
 		return;
-	array = add_variable(
-		gen, gt_spirv_id(gen->builder),
-		gt_spirv_type_array(gen->builder, gt_spirvgen_int(gen, 64), bytes / 8));
+	array = gt_spirv_type_array(gen->builder, gt_spirvgen_int(gen, 64), bytes / 8);
+	array = add_variable(gen,
+			     gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction, array));
 	gen->local = gt_spirvgen_emit(gen, SpvOpBitcast,
 				      gt_spirv_type_pointer(gen->builder, SpvStorageClassFunction,
 							    gt_spirvgen_int(gen, 8)),

@@ -40,6 +40,24 @@ struct gt_spirvgen_register {
 	uint32_t value, block; /* block: its number among those begun; 0: none */
 };
 
+/* The type of an instruction: 'b', 'u' or 's' and the bits; pred has 1. */
+struct gt_spirvgen_type {
+	char letter;
+	unsigned bits;
+};
+
+/* An opcode that was seen; its strings are static. */
+struct gt_spirvgen_seen {
+	const char *name, *suffix;                     /* name: NULL: none */
+	const struct gt_spirvgen_operation *operation; /* rows.c */
+	struct gt_spirvgen_type type;
+};
+
+enum {
+	GT_SPIRVGEN_SEEN = 64,
+	GT_SPIRVGEN_COMMON = 32, /* registers of a class that most programs use */
+};
+
 struct gt_spirvgen {
 	struct gt_spirv_builder *builder;
 	const struct gt_translate_options *options;
@@ -49,10 +67,14 @@ struct gt_spirvgen {
 	const struct gt_ptxgen_row *row; /* that is lowered */
 	GT_VEC(struct gt_spirvgen_register) registers;
 	uint32_t *temporaries[GT_PTXGEN_REGISTER_CLASSES]; /* by number: 1 + index in registers */
-	struct gt_hash *others;          /* the same for other registers, by value */
-	struct gt_hash *labels;          /* by value: ids of labels */
-	struct gt_spirv_words variables; /* of the function */
-	struct gt_spirv_words code;      /* of the blocks */
+	/* The same for those of the outermost function, and for others, by value. */
+	uint32_t common[GT_PTXGEN_REGISTER_CLASSES][GT_SPIRVGEN_COMMON];
+	struct gt_hash *others;
+	uint32_t pointers[GT_PTXGEN_REGISTER_CLASSES];  /* types of their variables; 0: not yet */
+	struct gt_spirvgen_seen seen[GT_SPIRVGEN_SEEN]; /* by the addresses of their strings */
+	struct gt_hash *labels;                         /* by value: ids of labels */
+	struct gt_spirv_words variables;                /* of the function */
+	struct gt_spirv_words code;                     /* of the blocks */
 	GT_VEC(struct gt_spirvgen_block) blocks;
 	GT_VEC(uint32_t) interface;                     /* the input variables that are used */
 	uint32_t block;                                 /* the number of blocks begun */
@@ -145,12 +167,6 @@ uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen);
 uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen);
 
 /* ---- rows.c: instructions ---- */
-
-/* The type of an instruction: 'b', 'u' or 's' and the bits; pred has 1. */
-struct gt_spirvgen_type {
-	char letter;
-	unsigned bits;
-};
 
 /* Lower gen->row, an instruction. */
 void gt_spirvgen_lower(struct gt_spirvgen *gen);

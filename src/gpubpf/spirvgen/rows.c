@@ -14,9 +14,9 @@
 #include "gpubpf/spirvgen/private.h"
 
 /* How an operation is lowered. */
-struct operation {
+struct gt_spirvgen_operation {
 	const char *name;
-	void (*lower)(struct gt_spirvgen *gen, const struct operation *operation,
+	void (*lower)(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 		      struct gt_spirvgen_type type);
 	unsigned opcode;        /* of SPIR-V */
 	unsigned signed_opcode; /* where the type is signed; 0: the same */
@@ -50,7 +50,8 @@ static uint32_t emit_select(struct gt_spirvgen *gen, unsigned bits, uint32_t con
 				otherwise);
 }
 
-static unsigned opcode_of(const struct operation *operation, struct gt_spirvgen_type type)
+static unsigned opcode_of(const struct gt_spirvgen_operation *operation,
+			  struct gt_spirvgen_type type)
 {
 	return type.letter == 's' && operation->signed_opcode ? operation->signed_opcode
 							      : operation->opcode;
@@ -58,7 +59,7 @@ static unsigned opcode_of(const struct operation *operation, struct gt_spirvgen_
 
 /* ---- arithmetic ---- */
 
-static void lower_binary(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_binary(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			 struct gt_spirvgen_type type)
 {
 	uint32_t left = read_operand(gen, 1, type), right = read_operand(gen, 2, type);
@@ -66,7 +67,7 @@ static void lower_binary(struct gt_spirvgen *gen, const struct operation *operat
 	write_result(gen, gt_spirvgen_binary(gen, operation->opcode, type.bits, left, right), type);
 }
 
-static void lower_unary(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_unary(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	uint32_t value = read_operand(gen, 1, type);
@@ -77,7 +78,7 @@ static void lower_unary(struct gt_spirvgen *gen, const struct operation *operati
 		type);
 }
 
-static void lower_minimum(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_minimum(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			  struct gt_spirvgen_type type)
 {
 	uint32_t left = read_operand(gen, 1, type), right = read_operand(gen, 2, type);
@@ -90,7 +91,7 @@ static void lower_minimum(struct gt_spirvgen *gen, const struct operation *opera
  * A divisor of 0, or -1 of the lowest number, traps on CPUs; 1 divides in its place. The code that
  * is lowered replaces the results of these divisors.
  */
-static void lower_division(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_division(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			   struct gt_spirvgen_type type)
 {
 	uint32_t left = read_operand(gen, 1, type), right = read_operand(gen, 2, type);
@@ -113,7 +114,7 @@ static void lower_division(struct gt_spirvgen *gen, const struct operation *oper
  * A shift by fewer bits than the value has. LLVM's converters want the amount to have the value's
  * type.
  */
-static uint32_t emit_shift(struct gt_spirvgen *gen, const struct operation *operation,
+static uint32_t emit_shift(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			   struct gt_spirvgen_type type, uint32_t value, uint32_t amount)
 {
 	amount = gt_spirvgen_convert(gen, amount, 32, type.bits, false);
@@ -121,7 +122,7 @@ static uint32_t emit_shift(struct gt_spirvgen *gen, const struct operation *oper
 }
 
 /* Shifts by the number of bits or more give 0, or the sign in each bit. */
-static void lower_shift(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_shift(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	struct gt_ptxgen_value by = operand(gen, 2);
@@ -157,13 +158,14 @@ static uint32_t emit_wide_product(struct gt_spirvgen *gen, struct gt_spirvgen_ty
 	return gt_spirvgen_binary(gen, SpvOpIMul, 64, factors[0], factors[1]);
 }
 
-static void lower_wide_product(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_wide_product(struct gt_spirvgen *gen,
+			       const struct gt_spirvgen_operation *operation,
 			       struct gt_spirvgen_type type)
 {
 	gt_spirvgen_write(gen, operand(gen, 0), emit_wide_product(gen, type), 64, false);
 }
 
-static void lower_wide_sum(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_wide_sum(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			   struct gt_spirvgen_type type)
 {
 	uint32_t product = emit_wide_product(gen, type);
@@ -173,7 +175,8 @@ static void lower_wide_sum(struct gt_spirvgen *gen, const struct operation *oper
 			  gt_spirvgen_binary(gen, SpvOpIAdd, 64, product, addend), 64, false);
 }
 
-static void lower_product_sum(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_product_sum(struct gt_spirvgen *gen,
+			      const struct gt_spirvgen_operation *operation,
 			      struct gt_spirvgen_type type)
 {
 	uint32_t product = gt_spirvgen_binary(gen, SpvOpIMul, type.bits, read_operand(gen, 1, type),
@@ -195,7 +198,8 @@ static uint32_t emit_leading_zeros(struct gt_spirvgen *gen, struct gt_spirvgen_t
 }
 
 /* The highest bit that is set; of 0: all ones. */
-static void lower_highest_bit(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_highest_bit(struct gt_spirvgen *gen,
+			      const struct gt_spirvgen_operation *operation,
 			      struct gt_spirvgen_type type)
 {
 	uint32_t last = gt_spirvgen_constant(gen, 32, type.bits - 1);
@@ -207,7 +211,7 @@ static void lower_highest_bit(struct gt_spirvgen *gen, const struct operation *o
 }
 
 /* Population count of a word of any width, as 32 bits. */
-static void lower_population(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_population(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			     struct gt_spirvgen_type type)
 {
 	uint32_t count = gt_spirvgen_emit(gen, SpvOpExtInst, gt_spirvgen_int(gen, type.bits),
@@ -218,7 +222,8 @@ static void lower_population(struct gt_spirvgen *gen, const struct operation *op
 }
 
 /* prmt: each byte of the result is one of the eight of two words, by a constant selector. */
-static void lower_permutation(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_permutation(struct gt_spirvgen *gen,
+			      const struct gt_spirvgen_operation *operation,
 			      struct gt_spirvgen_type type)
 {
 	uint32_t words[2] = {read_operand(gen, 1, type), read_operand(gen, 2, type)};
@@ -242,7 +247,7 @@ static void lower_permutation(struct gt_spirvgen *gen, const struct operation *o
 /* ---- moves, predicates ---- */
 
 /* mov.b64 between a wide register and a pair. */
-static void lower_move(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_move(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 		       struct gt_spirvgen_type type)
 {
 	const struct gt_ptxgen_operand *operands = gen->row->operands;
@@ -268,7 +273,7 @@ static void lower_move(struct gt_spirvgen *gen, const struct operation *operatio
 	}
 }
 
-static void lower_comparison(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_comparison(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			     struct gt_spirvgen_type type)
 {
 	uint32_t left = read_operand(gen, 1, type), right = read_operand(gen, 2, type);
@@ -277,7 +282,7 @@ static void lower_comparison(struct gt_spirvgen *gen, const struct operation *op
 			  emit_test(gen, opcode_of(operation, type), left, right), 1, false);
 }
 
-static void lower_selection(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_selection(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			    struct gt_spirvgen_type type)
 {
 	uint32_t holds = read_operand(gen, 1, type), otherwise = read_operand(gen, 2, type);
@@ -286,7 +291,7 @@ static void lower_selection(struct gt_spirvgen *gen, const struct operation *ope
 	write_result(gen, emit_select(gen, type.bits, condition, holds, otherwise), type);
 }
 
-static void lower_logic(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_logic(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	uint32_t left, right;
@@ -305,7 +310,7 @@ static void lower_logic(struct gt_spirvgen *gen, const struct operation *operati
 		1, false);
 }
 
-static void lower_not(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_not(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 		      struct gt_spirvgen_type type)
 {
 	uint32_t value;
@@ -322,7 +327,7 @@ static void lower_not(struct gt_spirvgen *gen, const struct operation *operation
 }
 
 /* cvt.<to>.<from>: `operation` has the bits of the result. */
-static void lower_conversion(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_conversion(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			     struct gt_spirvgen_type type)
 {
 	uint32_t value = read_operand(gen, 1, type);
@@ -331,7 +336,7 @@ static void lower_conversion(struct gt_spirvgen *gen, const struct operation *op
 	gt_spirvgen_write(gen, operand(gen, 0), value, operation->opcode, false);
 }
 
-static void lower_is_local(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_is_local(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			   struct gt_spirvgen_type type)
 {
 	uint32_t address = gt_spirvgen_read(gen, operand(gen, 1), 64);
@@ -341,25 +346,25 @@ static void lower_is_local(struct gt_spirvgen *gen, const struct operation *oper
 
 /* ---- memory ---- */
 
-static void lower_load(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_load(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 		       struct gt_spirvgen_type type)
 {
 	gt_spirvgen_load(gen, type);
 }
 
-static void lower_store(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_store(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	gt_spirvgen_store(gen, type);
 }
 
-static void lower_atomic(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_atomic(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			 struct gt_spirvgen_type type)
 {
 	gt_spirvgen_atomic(gen, type, operation->opcode);
 }
 
-static void lower_fence(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_fence(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	gt_spirvgen_fence(gen, operation->opcode);
@@ -368,7 +373,8 @@ static void lower_fence(struct gt_spirvgen *gen, const struct operation *operati
 /* ---- control ---- */
 
 /* The kernel returns where the function of a program says so: what ends that ends no work-item. */
-static void lower_end_of_item(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_end_of_item(struct gt_spirvgen *gen,
+			      const struct gt_spirvgen_operation *operation,
 			      struct gt_spirvgen_type type)
 {
 	if (!gen->is_called) {
@@ -383,12 +389,13 @@ static void lower_end_of_item(struct gt_spirvgen *gen, const struct operation *o
 }
 
 /* Declarations of registers, and hints. */
-static void lower_nothing(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_nothing(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			  struct gt_spirvgen_type type)
 {
 }
 
-static void lower_unavailable(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_unavailable(struct gt_spirvgen *gen,
+			      const struct gt_spirvgen_operation *operation,
 			      struct gt_spirvgen_type type)
 {
 	const struct bpf_insn *insn = &gen->job->program->insns[gen->row->insn];
@@ -413,7 +420,7 @@ static void lower_unavailable(struct gt_spirvgen *gen, const struct operation *o
  */
 
 /* The only lane of the group, where a predicate holds or a value is the same as its own. */
-static void lower_lanes(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_lanes(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			struct gt_spirvgen_type type)
 {
 	uint32_t lane, none = gt_spirvgen_constant(gen, 32, 0);
@@ -430,7 +437,7 @@ static void lower_lanes(struct gt_spirvgen *gen, const struct operation *operati
 }
 
 /* The value of a lane of the group, or the sum of all: this one's. */
-static void lower_exchange(struct gt_spirvgen *gen, const struct operation *operation,
+static void lower_exchange(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
 			   struct gt_spirvgen_type type)
 {
 	if (gen->in_body)
@@ -443,7 +450,7 @@ static void lower_exchange(struct gt_spirvgen *gen, const struct operation *oper
 
 #define OTHER_LANES .needs = "values of other lanes"
 
-static const struct operation operations[] = {
+static const struct gt_spirvgen_operation operations[] = {
 	{".reg ", lower_nothing},
 	{"activemask", lower_lanes, false, OTHER_LANES},
 	{"add", lower_binary, SpvOpIAdd},
@@ -526,7 +533,7 @@ static bool read_type(const char *text, struct gt_spirvgen_type *ret_type)
 
 static int compare_name(const void *name, const void *operation)
 {
-	return strcmp(name, ((const struct operation *)operation)->name);
+	return strcmp(name, ((const struct gt_spirvgen_operation *)operation)->name);
 }
 
 /* "<name>[.<suffix>]", truncated. Returns the last '.' in it, or NULL. */
@@ -546,18 +553,30 @@ static char *join_name(const struct gt_ptxgen_opcode *opcode, char *name, size_t
 	return last;
 }
 
+/* The operation and the type of an opcode. */
+static void find_operation(struct gt_spirvgen_seen *seen, const struct gt_ptxgen_opcode *opcode)
+{
+	char name[64], *last = join_name(opcode, name, sizeof(name));
+
+	*seen = (struct gt_spirvgen_seen){opcode->name, opcode->suffix, NULL, {'b', 64}};
+	if (last && read_type(last + 1, &seen->type))
+		*last = 0;
+	seen->operation = bsearch(name, operations, gt_countof(operations), sizeof(*operations),
+				  compare_name);
+}
+
 void gt_spirvgen_lower(struct gt_spirvgen *gen)
 {
-	struct gt_spirvgen_type type = {'b', 64};
-	const struct operation *operation;
-	char name[64], *last = join_name(&gen->row->opcode, name, sizeof(name));
+	const struct gt_ptxgen_opcode *opcode = &gen->row->opcode;
+	uintptr_t key = (uintptr_t)opcode->name * 7 + (uintptr_t)opcode->suffix;
+	struct gt_spirvgen_seen *seen = &gen->seen[(key ^ key >> 6) % GT_SPIRVGEN_SEEN];
 
-	if (last && read_type(last + 1, &type))
-		*last = 0;
-	operation = bsearch(name, operations, gt_countof(operations), sizeof(*operations),
-			    compare_name);
-	if (operation)
-		operation->lower(gen, operation, type);
+	if (seen->name != opcode->name || seen->suffix != opcode->suffix)
+		find_operation(seen, opcode);
+	if (seen->operation)
+		seen->operation->lower(gen, seen->operation, seen->type);
 	else
-		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not support '%s'", name);
+		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not support '%s%s%s'",
+				 opcode->name, opcode->suffix ? "." : "",
+				 opcode->suffix ? opcode->suffix : "");
 }
