@@ -328,7 +328,8 @@ int gt_spirv_find_sites(struct gt_spirv_patcher *patcher, struct gt_spirv_patch_
 	int error = 0;
 
 	function->first_place = patcher->places.count;
-	if (!function->matched)
+	/* The code of a kernel may be in another module, which the device links. */
+	if (!function->matched || !code->has_body)
 		return 0;
 	if (function->kernel)
 		error = add_entry(&search, code);

@@ -3,8 +3,11 @@
  * Programs in the bodies of OpenCL kernels: where they run, how often, and what they see. The
  * kernels run on an OpenCL device (PoCL), from SPIR-V that clang and llvm-spirv write.
  */
+#include <spirv/unified1/spirv.h>
+
 #include "amount.h"
 #include "opencl_module.h"
+#include "spirv/builder.h"
 
 enum {
 	ITEMS = 64,
@@ -360,6 +363,33 @@ TEST("the code of a kernel stays that of its entry point, and is not inlined int
 		/* All but `twice`, which the kernels call. */
 		CHECK_INT(head->words[3] & INLINE, !i);
 	}
+}
+
+TEST("a kernel whose code is in another module has no sites")
+{
+	struct gt_spirv_builder builder;
+	struct gt_spirv_words *functions = &builder.sections[GT_SPIRV_FUNCTIONS];
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+	uint32_t nothing, type, function, code;
+
+	gt_spirv_init(&builder);
+	nothing = gt_spirv_type_void(&builder);
+	type = gt_spirv_global(&builder, SpvOpTypeFunction, 0, &nothing, 1);
+	code = gt_spirv_import(&builder, "work", nothing, 0);
+	function = gt_spirv_id(&builder);
+	gt_spirv_emit(functions, SpvOpFunction, nothing, function, 0, type);
+	gt_spirv_emit(functions, SpvOpLabel, gt_spirv_id(&builder));
+	gt_spirv_emit(functions, SpvOpFunctionCall, nothing, gt_spirv_id(&builder), code);
+	gt_spirv_add(functions, SpvOpReturn, NULL, 0);
+	gt_spirv_add(functions, SpvOpFunctionEnd, NULL, 0);
+	gt_spirv_add_entry_point(&builder, function, "work", NULL, 0);
+	CHECK(!gt_spirv_finish(&builder, &module));
+	gt_spirv_clear(&builder);
+	add_probe(&patched.probes, "gpu/entry/*", NULL);
+	patch_program(&patched, &module);
+	CHECK_INT(patched.image.result.kernels.count, 1);
+	CHECK_INT(patched.image.result.found, 0);
 }
 
 TEST("sites are numbered in the order of the code of each kernel, its entry and exit included")
