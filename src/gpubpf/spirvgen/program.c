@@ -191,18 +191,21 @@ static int add_body(struct gt_spirvgen *gen, const struct gt_spirv_program *prog
 	return error;
 }
 
-static int add_inputs(struct gt_spirvgen *gen, struct gt_spirv_inputs *inputs)
+int gt_spirv_add_input(struct gt_spirv_inputs *inputs, uint32_t variable)
+{
+	gt_vec_each (known, &inputs->ids)
+		if (*known == variable)
+			return 0;
+	return gt_vec_push(&inputs->ids, variable);
+}
+
+static int add_inputs(const struct gt_spirvgen *gen, struct gt_spirv_inputs *inputs)
 {
 	int error = 0;
 
-	gt_vec_each (variable, &gen->interface) {
-		bool is_known = false;
-
-		gt_vec_each (known, &inputs->ids)
-			is_known |= *known == *variable;
-		if (!is_known && !error)
-			error = gt_vec_push(&inputs->ids, *variable);
-	}
+	gt_vec_each (variable, &gen->interface)
+		if (!error)
+			error = gt_spirv_add_input(inputs, *variable);
 	return error;
 }
 

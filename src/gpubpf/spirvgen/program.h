@@ -38,6 +38,8 @@ enum gt_spirv_end gt_spirv_end_of(const struct gt_section *section);
 struct gt_spirv_inputs {
 	GT_VEC(uint32_t) ids;
 };
+/* 0 or -ENOMEM. */
+int gt_spirv_add_input(struct gt_spirv_inputs *inputs, uint32_t variable);
 
 /* Whether the first parameter of a program's function is a condition: it does nothing if not. */
 bool gt_spirv_has_condition(const struct gt_section *section);

@@ -236,10 +236,11 @@ static void put_site(struct gt_spirv_patcher *patcher,
 /* A function that is written again. */
 struct written_function {
 	struct gt_spirv_patch_function *function;
-	const struct gt_spirv_place *place;       /* the next one */
-	size_t places;                            /* from it on */
-	const struct gt_spirv_instruction *label; /* of the first block; NULL: it was written */
-	bool has_entry, takes_launch;
+	const struct gt_spirv_place *place; /* the next one */
+	size_t places;                      /* from it on */
+	size_t body; /* where the first block is split, see add_label; 0: it is not */
+	const struct gt_spirv_instruction *label; /* of the first block; NULL: not reached yet */
+	bool diverges, takes_launch;
 };
 
 /*
@@ -268,16 +269,16 @@ static void copy_instruction(const struct gt_spirv_instruction *one, struct gt_s
 }
 
 /*
- * The parameters end before the first block. The programs of the entry are in a block of their own,
- * with the variables. So the first block keeps its label, which others may refer to, though a
- * program ends the block before.
+ * The parameters end before the first block. What is added at the entry is in blocks of its own,
+ * the first one with the variables. So the rest of the first block keeps its label, which others
+ * may refer to.
  */
 static void add_label(struct gt_spirv_patcher *patcher, struct written_function *written,
 		      const struct gt_spirv_instruction *one, struct gt_spirv_words *words)
 {
 	if (written->takes_launch && !written->function->launch[0])
 		gt_spirv_add_launch_parameters(patcher, written->function, words);
-	if (written->has_entry && !written->label) {
+	if (written->body && !written->label) {
 		written->label = one;
 		gt_spirv_emit(words, SpvOpLabel, gt_spirv_id(&patcher->builder));
 		return;
@@ -285,17 +286,23 @@ static void add_label(struct gt_spirv_patcher *patcher, struct written_function 
 	copy_instruction(one, words);
 }
 
-static void add_places(struct gt_spirv_patcher *patcher, struct written_function *written,
-		       size_t position, struct gt_spirv_words *words)
+static void add_place(struct gt_spirv_patcher *patcher, struct written_function *written,
+		      struct gt_spirv_words *words)
 {
-	for (; written->places && written->place->position == position;
-	     written->place++, written->places--) {
-		put_site(patcher, written->function, written->place, words);
-		if (!written->place->is_entry)
-			continue;
-		gt_spirv_emit(words, SpvOpBranch, written->label->words[1]);
-		copy_instruction(written->label, words);
-	}
+	put_site(patcher, written->function, written->place, words);
+	written->place++;
+	written->places--;
+}
+
+static void begin_body(struct gt_spirv_patcher *patcher, struct written_function *written,
+		       struct gt_spirv_words *words)
+{
+	if (written->diverges)
+		gt_spirv_put_divergence(patcher, words);
+	if (written->places && written->place->is_entry)
+		add_place(patcher, written, words);
+	gt_spirv_emit(words, SpvOpBranch, written->label->words[1]);
+	copy_instruction(written->label, words);
 }
 
 static void add_function(struct gt_spirv_patcher *patcher, size_t number,
@@ -308,12 +315,17 @@ static void add_function(struct gt_spirv_patcher *patcher, size_t number,
 	written.places = written.function->place_count;
 	if (written.places)
 		written.place = patcher->places.items + written.function->first_place;
-	written.has_entry = written.places && written.place->is_entry;
+	written.diverges = gt_spirv_diverges(patcher, written.function);
+	if (written.diverges || (written.places && written.place->is_entry))
+		written.body = gt_spirv_after_variables(module, code);
 	written.takes_launch = gt_spirv_takes_launch(patcher, code);
 	for (size_t i = code->begin; i < code->end; i++) {
 		const struct gt_spirv_instruction *one = &module->instructions.items[i];
 
-		add_places(patcher, &written, i, words);
+		if (i == written.body)
+			begin_body(patcher, &written, words);
+		while (written.places && written.place->position == i)
+			add_place(patcher, &written, words);
 		if (i == code->begin)
 			add_head(patcher, &written, one, words);
 		else if (one->opcode == SpvOpLabel)

@@ -92,6 +92,9 @@ int gt_spirv_find_functions(struct gt_spirv_patcher *patcher);
 
 /* sites.c: add the sites of a function to the result, and its places. 0 or -Exxx. */
 int gt_spirv_find_sites(struct gt_spirv_patcher *patcher, struct gt_spirv_patch_function *function);
+/* The first instruction after the variables of a function with a body. */
+size_t gt_spirv_after_variables(const struct gt_spirv_module *module,
+				const struct gt_spirv_function *code);
 /* Where a branch leads back: *ret_condition, or if *ret_is_inverse where that does not hold; 0:
  * always. False: it does not. */
 bool gt_spirv_leads_back(const struct gt_spirv_patcher *patcher, size_t instruction,
@@ -121,6 +124,14 @@ void gt_spirv_add_launch_parameters(struct gt_spirv_patcher *patcher,
 bool gt_spirv_pass_launch(struct gt_spirv_patcher *patcher,
 			  const struct gt_spirv_patch_function *caller,
 			  const struct gt_spirv_instruction *call, struct gt_spirv_words *words);
+
+/*
+ * divergence.c: a branch at the beginning of a kernel, without effect, for PoCL. It goes after the
+ * variables of the first block, and ends in an open block.
+ */
+bool gt_spirv_diverges(const struct gt_spirv_patcher *patcher,
+		       const struct gt_spirv_patch_function *function);
+void gt_spirv_put_divergence(struct gt_spirv_patcher *patcher, struct gt_spirv_words *words);
 
 /* values.c: the ids of the values of a context at a site, for which code is added to `words`. */
 struct gt_spirv_value_site {

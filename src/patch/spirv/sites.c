@@ -257,12 +257,25 @@ static int add_end(struct site_search *search, enum gt_spirv_end end, bool *ret_
 	return add_site(search->patcher, &site);
 }
 
-/* Before the first instruction after the variables. */
+size_t gt_spirv_after_variables(const struct gt_spirv_module *module,
+				const struct gt_spirv_function *code)
+{
+	const struct gt_spirv_instruction *items = module->instructions.items;
+	size_t at = code->begin;
+
+	while (items[at].opcode != SpvOpLabel)
+		at++;
+	for (at++; items[at].opcode == SpvOpVariable || items[at].opcode == SpvOpLine ||
+		   items[at].opcode == SpvOpNoLine;)
+		at++;
+	return at;
+}
+
 static int add_entry(struct site_search *search, const struct gt_spirv_function *code)
 {
-	const struct gt_spirv_instruction *items = search->patcher->module->instructions.items;
 	struct gt_spirv_place place = {
 		.instruction = GT_SPIRV_NO_INSTRUCTION,
+		.position = gt_spirv_after_variables(search->patcher->module, code),
 		.site = (uint32_t)search->patcher->result->sites.count,
 		.is_entry = true,
 	};
@@ -271,12 +284,6 @@ static int add_entry(struct site_search *search, const struct gt_spirv_function 
 
 	if (error || !is_added)
 		return error;
-	for (place.position = code->begin; items[place.position].opcode != SpvOpLabel;)
-		place.position++;
-	for (place.position++; items[place.position].opcode == SpvOpVariable ||
-			       items[place.position].opcode == SpvOpLine ||
-			       items[place.position].opcode == SpvOpNoLine;)
-		place.position++;
 	return gt_vec_push(&search->patcher->places, place);
 }
 

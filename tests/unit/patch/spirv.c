@@ -392,6 +392,43 @@ TEST("a kernel whose code is in another module has no sites")
 	CHECK_INT(patched.image.result.found, 0);
 }
 
+/*
+ * PoCL 3.1 takes what such a loop counts for the same in all work-items of a group, with or without
+ * programs.
+ */
+TEST("work-items of a kernel with programs leave a loop after different numbers of passes")
+{
+	static const char counting[] =
+		"__kernel void work(__global int *in, __global int *out, ulong scale) {\n"
+		"	int id = get_global_id(0), passes = 0, tripled = 2, rest = in[id] + 2;\n"
+		"	barrier(CLK_LOCAL_MEM_FENCE);\n"
+		"	do { passes++; tripled *= 3; rest /= 2; } while (rest);\n"
+		"	barrier(CLK_LOCAL_MEM_FENCE);\n"
+		"	out[id] = passes; out[id + 64] = tripled;\n"
+		"	if (passes & 1) return;\n"
+		"	for (int k = 0; k < scale; k++) out[id + 128] += in[k];\n"
+		"}\n";
+	gt_auto(cl_device) struct gt_cl_device *device = open_device();
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+	auto_program patched = {0};
+	int32_t out[ITEMS * 4];
+
+	add_probe(&patched.probes, "gpu/load", NULL);
+	if (!device || !compile_kernels(counting, &module))
+		SKIP(NO_DEVICE);
+	patch_program(&patched, &module);
+	run_kernel(device, &patched.image.fatbin, "work", NULL, out);
+	for (int id = 0; id < ITEMS; id++) {
+		int passes = 32 - __builtin_clz((unsigned)id + 2), tripled = 2;
+
+		for (int i = 0; i < passes; i++)
+			tripled *= 3;
+		CHECK_INT(out[id], passes);
+		CHECK_INT(out[id + 64], tripled);
+		CHECK_INT(out[id + 128], passes & 1 ? 0 : 36);
+	}
+}
+
 TEST("sites are numbered in the order of the code of each kernel, its entry and exit included")
 {
 	gt_auto_strbuf module = GT_STRBUF_INIT;
