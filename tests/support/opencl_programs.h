@@ -46,7 +46,8 @@ struct opencl_part {
 	struct gt_strbuf *text;
 	unsigned *loops; /* of the function, to name their variables */
 	int depth;
-	bool in_kernel;   /* else in a function of numbers alone */
+	bool in_kernel; /* else in a function of numbers alone */
+	bool has_branched_barriers;
 	bool is_uniform;  /* all work-items of the work-group execute it together */
 	bool is_repeated; /* `break` and `continue` may stand there */
 };
@@ -201,11 +202,7 @@ static const char *const kernel_statements[] = {
 	"prefetch(in, 8);",
 };
 
-/*
- * The same, where all work-items of a work-group are together. No barrier is in a branch: PoCL 3.1
- * executes what is before one twice for the first work-item in work-groups of 1 × 32, also without
- * programs.
- */
+/* The same, where all work-items of a work-group are together. */
 static const char *const uniform_statements[] = {
 	"part[lid] = %s; barrier(CLK_LOCAL_MEM_FENCE); a ^= part[%s & 31]; "
 	"barrier(CLK_LOCAL_MEM_FENCE); m += 2;",
@@ -219,6 +216,13 @@ static const char *const uniform_statements[] = {
 	"tiles[lid & 3][lid >> 2] = v; barrier(CLK_LOCAL_MEM_FENCE); w = tiles[%s & 3][%s & 7]; "
 	"barrier(CLK_LOCAL_MEM_FENCE); m += 2;",
 	"barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); m++;",
+};
+
+/* Barriers that the work-groups with odd numbers execute. */
+static const char *const branched_barriers[] = {
+	"if (get_group_id(0) & 1) { barrier(CLK_LOCAL_MEM_FENCE); m++; a += %s; }",
+	"if (get_group_id(0) & 1) { part[lid] = %s; barrier(CLK_LOCAL_MEM_FENCE); "
+	"d ^= part[%s & 31]; barrier(CLK_LOCAL_MEM_FENCE); m += 2; } else a ^= %s;",
 };
 
 static void put_list(const struct opencl_part *part);
@@ -305,13 +309,21 @@ static inline void put_assignment(const struct opencl_part *part)
 	put_form(part->text, "%s;\n", part->in_kernel, 0);
 }
 
+static inline void put_uniform(const struct opencl_part *part)
+{
+	if (part->has_branched_barriers && !random_number(6))
+		put_form(part->text, CHOOSE(branched_barriers), true, 1);
+	else
+		put_form(part->text, CHOOSE(uniform_statements), true, 1);
+}
+
 static inline void put_simple(const struct opencl_part *part)
 {
 	if (part->is_repeated && !random_number(4))
 		put_form(part->text, random_number(2) ? "if (%s) break;" : "if (%s > 9) continue;",
 			 part->in_kernel, 1);
 	else if (part->in_kernel && part->is_uniform && !random_number(3))
-		put_form(part->text, CHOOSE(uniform_statements), true, 1);
+		put_uniform(part);
 	else if (part->in_kernel && random_number(3))
 		put_form(part->text, CHOOSE(kernel_statements), true, 1);
 	else
@@ -373,11 +385,14 @@ static inline void put_functions(struct gt_strbuf *text)
 			     "{ s.x ^= k; s.l += s.y; if (k & 2) s.z++; return s; }\n");
 }
 
-static inline void put_kernel(struct gt_strbuf *text, unsigned number)
+static inline void put_kernel(struct gt_strbuf *text, unsigned number, bool has_branched_barriers)
 {
 	unsigned loops = 0;
-	const struct opencl_part part = {
-		.text = text, .loops = &loops, .in_kernel = true, .is_uniform = true};
+	const struct opencl_part part = {.text = text,
+					 .loops = &loops,
+					 .in_kernel = true,
+					 .has_branched_barriers = has_branched_barriers,
+					 .is_uniform = true};
 
 	gt_strbuf_printf(
 		text,
@@ -407,11 +422,12 @@ static inline void put_kernel(struct gt_strbuf *text, unsigned number)
 			     "	for (uint k = 0; k < 8; k++) own[8] = own[8] * 3 + p[k];\n}\n");
 }
 
-/* A module of kernels k0, k1, …; `seed` decides it. */
-static inline void put_opencl_program(struct gt_strbuf *text, uint64_t seed, unsigned kernels)
+/* A module of kernels k0, k1, …; `seed` decides it. Barriers may be in branches, or not. */
+static inline void put_opencl_program(struct gt_strbuf *text, uint64_t seed, unsigned kernels,
+				      bool has_branched_barriers)
 {
 	state = 88172645463325252u + seed * 104729;
 	put_functions(text);
 	for (unsigned i = 0; i < kernels; i++)
-		put_kernel(text, i);
+		put_kernel(text, i, has_branched_barriers);
 }
