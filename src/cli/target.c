@@ -169,10 +169,10 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 		return gt_cli_usage_error(self, "--gpu-times needs a command: -- CMD: the agent "
 						"that times work cannot enter a running process");
 	trace->command = command;
-	if (!trace->from)
-		gt_trace_options_resolve(trace, callers);
 	if (trace->via == GT_VIA_AUTO && !trace->from)
 		choose_via(trace);
+	if (!trace->from)
+		gt_trace_options_resolve(trace, callers);
 	return parse_pids(self, trace);
 }
 

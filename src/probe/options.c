@@ -36,7 +36,9 @@ const char *const gt_late_methods[] = {
 void gt_trace_options_resolve(struct gt_trace_options *options, bool callers)
 {
 	if (options->stack == GT_STACK_AUTO)
-		options->stack = callers ? GT_STACK_MIXED : GT_STACK_NONE;
+		options->stack = !callers                       ? GT_STACK_NONE
+				 : options->via == GT_VIA_AGENT ? GT_STACK_FRAME_POINTERS
+								: GT_STACK_MIXED;
 	if (options->stack == GT_STACK_NONE)
 		options->stack_depth = 0;
 	else if (!options->stack_depth)

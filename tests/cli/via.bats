@@ -95,6 +95,21 @@ same_calls() {
 	jq -es 'map(select(.name == "cuLaunchKernel" or .name == "cuMemAlloc_v2")) | length > 1' nobody/out.json
 }
 
+@test "commands that show callers choose the agent, too" {
+	need_command setpriv
+	mkdir -m 777 nobody
+	cd nobody
+	for command in record errors leaks copies kernels "trace --stack fp"; do
+		observe setpriv --reuid 65534 --regid 65534 --clear-groups \
+			"$build/gputap" $command --gpu soft -- "$examples/streams"
+		grep -q 'Permission denied' <<<"$stderr" && skip "another user cannot read the build"
+		expect_status 0
+		expect_error_line "^gputap: no privilege for uprobes: the agent in the processes of the command records"
+	done
+	observe "$build/gputap" trace --json --from gputap.gtap
+	jq -se '[.[] | select(.schema == "gputap.call.1") | .stack | length] | length == 50 and all(. > 0)' <<<"$output"
+}
+
 # account_of CAPTURE: the value of `via` in its account, and its line at the end.
 account_of() {
 	"$build/gputap" trace --json -o account.json --from "$1" 2>totals
