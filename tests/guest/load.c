@@ -20,7 +20,7 @@
 #define LOG_SIZE (1 << 20)
 #define LOG_SHOWN 1500
 #define RING_SIZE 65536
-#define MAX_EXAMINED 140000 /* the kernel permits 1,000,000 */
+#define MAX_EXAMINED 200000 /* the kernel permits 1,000,000 */
 #define ENOTSUPP 524        /* of the kernel: linux/errno.h has it for itself only */
 
 static int result_number;
