@@ -161,7 +161,8 @@ expect_train_step() {
 		# The version of a copy is known by a symbol that 3.11 was the first to have.
 		[[ $kind != --copies || ! $python =~ 3\.(9|10)$ ]] || continue
 		"$python" -m venv --without-pip --clear "$kind" environment || skip "no module venv"
-		trace -p "$library" --json -o out.json --stack dwarf -- environment/bin/python train.py "$library"
+		# Without -p the command is held at its first library, until the interpreter is known.
+		trace --json -o out.json --stack dwarf -- environment/bin/python train.py "$library"
 		expect_status 0
 		expect_train_step "$kind"
 	done
