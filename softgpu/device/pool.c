@@ -25,18 +25,31 @@ CUresult sg_pool_new(int device, CUmemLocationType location, CUmemoryPool *ret_p
 	return CUDA_SUCCESS;
 }
 
+static void free_pool(CUmemoryPool pool)
+{
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
 void sg_pool_destroy(CUmemoryPool pool)
 {
 	struct sg_device *device = sg_device_find(pool->device);
+	bool is_unused;
 
 	pthread_mutex_lock(&sg_state.lock);
 	if (device->current_pool == pool)
 		device->current_pool = NULL;
 	pthread_mutex_unlock(&sg_state.lock);
-	/* Allocations still refer to it, so it is kept; it is small. */
 	sg_handle_remove(pool);
 	if (pool->imported_fd >= 0)
 		close(pool->imported_fd);
+	/* Allocations refer to it. */
+	pthread_mutex_lock(&pool->lock);
+	pool->is_destroyed = true;
+	is_unused = !pool->account.used;
+	pthread_mutex_unlock(&pool->lock);
+	if (is_unused)
+		free_pool(pool);
 }
 
 CUresult sg_pool_default(int device, CUmemoryPool *ret_pool)
@@ -106,9 +119,14 @@ void sg_pool_add(CUmemoryPool pool, uint64_t bytes)
 
 void sg_pool_subtract(CUmemoryPool pool, uint64_t bytes)
 {
+	bool is_last;
+
 	lock_pool(pool);
 	pool->account.used -= bytes;
+	is_last = pool->is_destroyed && !pool->account.used;
 	pthread_mutex_unlock(&pool->lock);
+	if (is_last)
+		free_pool(pool);
 }
 
 struct sg_pool_account sg_pool_account(CUmemoryPool pool)

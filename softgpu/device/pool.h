@@ -25,6 +25,7 @@ struct CUmemPoolHandle_st {
 	uint64_t release_threshold; /* bytes */
 	int reuse[4];               /* CU_MEMPOOL_ATTR_REUSE_…, by number */
 	pthread_mutex_t lock;       /* of what follows */
+	bool is_destroyed;          /* it is freed with the last allocation from it */
 	struct sg_pool_account account;
 	uint64_t synchronizations; /* of its device that `account` takes into account */
 };
