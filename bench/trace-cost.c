@@ -28,6 +28,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +142,7 @@ static struct cost measure(void (*call)(void), long calls)
 	return cost;
 }
 
-/* Print a cost of the calls of all programs. */
+/* Print what a kind of tracing costs. */
 static void print_cost(const char *name, const struct cost *cost, const char *goal)
 {
 	printf("trace.%s %.1f ns a call\n", name, cost->all);
@@ -239,13 +240,15 @@ static void run_bpftrace(void)
 	_exit(127);
 }
 
-/* Whether calls take the time of traps, at last. */
+/* Whether calls take the time of traps, at last. False: the tracer has ended, or attaches none. */
 static bool wait_for_probes(pid_t tracer)
 {
+	siginfo_t ended = {0};
 	int in_a_row = 0;
 
 	for (int i = 0; i < 3000 && in_a_row < 10; i++) {
-		if (waitpid(tracer, NULL, WNOHANG))
+		if (waitid(P_PID, (id_t)tracer, &ended, WEXITED | WNOHANG | WNOWAIT) ||
+		    ended.si_pid)
 			return false;
 		in_a_row = take_window(call_plain) > 200 ? in_a_row + 1 : 0;
 		usleep(10000);
