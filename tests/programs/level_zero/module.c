@@ -46,9 +46,12 @@ static size_t read_file(const char *path, unsigned char *bytes)
 /* SPIR-V to SPIR. The size of the bitcode; 0: none. */
 static size_t convert(const void *module, size_t size, unsigned char *bitcode)
 {
-	char directory[] = "/tmp/standin-XXXXXX", command[256], spirv[64], spir[64];
+	const char *parent = getenv("TMPDIR");
+	char directory[128], command[512], spirv[160], spir[160];
 	size_t converted = 0;
 
+	snprintf(directory, sizeof(directory), "%s/standin-XXXXXX",
+		 parent && *parent ? parent : "/tmp");
 	if (!mkdtemp(directory))
 		return 0;
 	snprintf(spirv, sizeof(spirv), "%s/module.spv", directory);
