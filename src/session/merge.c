@@ -411,7 +411,6 @@ static int write_machine(struct merge *merge, struct merge_input *input)
 	return error;
 }
 
-/* Write what the result has of an event. */
 static int count_process(struct merge *merge, uint32_t process)
 {
 	if (!process || gt_hash_get_u64(merge->processes, process))
@@ -420,6 +419,7 @@ static int count_process(struct merge *merge, uint32_t process)
 	return gt_hash_set_u64(merge->processes, process, merge);
 }
 
+/* Write what the result has of an event. */
 static int write_event(struct merge *merge, struct merge_input *input)
 {
 	const struct gt_event *event = (const void *)input->event;

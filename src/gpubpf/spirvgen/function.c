@@ -182,6 +182,7 @@ static uint32_t *find_note(struct gt_spirvgen *gen, struct gt_ptxgen_value value
 	if (bank == GT_PTXGEN_STACK_PIECE || bank > GT_PTXGEN_IS_LEADER ||
 	    gt_ptxgen_frame_of(value) || number > 10)
 		return NULL;
+	_Static_assert(11 + GT_PTXGEN_IS_LEADER < GT_SPIRVGEN_COMMON, "a note for each");
 	return &gen->common[value.class][bank > GT_PTXGEN_SAVED ? 11 + bank : number];
 }
 
