@@ -100,3 +100,11 @@ void gt_file_free(struct gt_file *file)
 	free(file->data);
 	*file = (struct gt_file){0};
 }
+
+bool gt_is_same_file(const char *path, const char *other)
+{
+	struct stat first, second;
+
+	return !stat(path, &first) && !stat(other, &second) && S_ISREG(first.st_mode) &&
+	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}

@@ -2,6 +2,7 @@
 /* Reading and writing whole files. Every file is untrusted, and may be a pipe or a device. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,9 @@ struct gt_file {
  */
 int gt_file_read(const char *path, size_t limit, struct gt_file *ret_file, struct gt_diag *diag);
 void gt_file_free(struct gt_file *file);
+
+/* Whether both paths name one regular file, be it by links or from different folders. */
+bool gt_is_same_file(const char *path, const char *other);
 
 /* Writes all bytes, continuing after signals and short writes. 0 or -Exxx. */
 int gt_write_all(int fd, const void *data, size_t size);

@@ -202,6 +202,8 @@ static int analyse_target(const struct gt_cli_command *self, struct analysis_run
 	struct gt_trace_options *trace = &analyse->given->target.trace;
 	int status = gt_target_complete(self, &analyse->given->target, command, stacks);
 
+	if (!status && trace->from)
+		status = gt_target_check_output(analyse->given->html, trace->from);
 	if (!status && gt_target_makes_capture(&analyse->given->target))
 		status = gt_cli_usage_error(self, "-o FILE is the report and cannot be a capture; "
 						  "record one by 'gputap trace --stack mixed -o "

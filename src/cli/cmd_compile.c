@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/cli.h"
@@ -152,14 +151,6 @@ static int compile_all(const struct compile_options *given,
 	return count;
 }
 
-static bool is_same_file(const char *path, const char *other)
-{
-	struct stat one, two;
-
-	return !stat(path, &one) && !stat(other, &two) && one.st_dev == two.st_dev &&
-	       one.st_ino == two.st_ino;
-}
-
 static int write_output(const char *path, const struct gt_strbuf *text)
 {
 	bool is_standard = !strcmp(path, "-");
@@ -215,7 +206,7 @@ static int run_compile(const struct gt_cli_command *self, int count, char **argu
 	if (rest + 1 != count)
 		return gt_cli_usage_error(self, "one FILE is needed");
 	path = arguments[rest];
-	if (given.output && strcmp(given.output, "-") && is_same_file(given.output, path))
+	if (given.output && strcmp(given.output, "-") && gt_is_same_file(given.output, path))
 		return gt_cli_usage_error(self, "%s is the input: choose another FILE for -o",
 					  given.output);
 	if (!given.output)

@@ -146,6 +146,8 @@ static int compare_captures(const struct gt_cli_command *self, const struct diff
 	struct diff_side sides[2] = {{.losses = GT_STRBUF_INIT}, {.losses = GT_STRBUF_INIT}};
 	int status = GT_EXIT_OK;
 
+	for (unsigned i = 0; i < 2 && !status; i++)
+		status = gt_target_check_output(given->output, paths[i]);
 	for (unsigned i = 0; i < 2 && !status; i++) {
 		sides[i].profile = gt_profile_new();
 		status =

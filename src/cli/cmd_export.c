@@ -145,14 +145,6 @@ static char *default_path(const char *capture, const struct gt_export_format *fo
 	return gt_strbuf_steal(&path);
 }
 
-static bool is_same_file(const char *path, const char *other)
-{
-	struct stat first, second;
-
-	return !stat(path, &first) && !stat(other, &second) && S_ISREG(first.st_mode) &&
-	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 /* GT_EXIT_OK, or the status of an error that was printed. */
 static int check_options(const struct gt_cli_command *self, const struct export_options *given,
 			 const struct gt_export_format *format)
@@ -227,10 +219,10 @@ static int export_capture(const struct gt_cli_command *self, struct export_optio
 		export.path = path;
 	else if (!strcmp(export.path, "-"))
 		export.path = NULL;
-	if (export.path && is_same_file(export.path, capture)) {
-		gt_cli_error("%s is the capture itself: choose another file with -o", export.path);
-		return GT_EXIT_FAILED;
-	}
+	/* The default path, too. */
+	status = gt_target_check_output(export.path, capture);
+	if (status)
+		return status;
 	status = gt_target_run(&given->target.trace, &run);
 	if (!status && !given->quiet)
 		print_summary(&export);

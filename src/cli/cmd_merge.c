@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "cli/target.h"
@@ -89,14 +88,6 @@ static int set_each(const struct gt_cli_command *self, const struct gt_strings *
 	return GT_EXIT_OK;
 }
 
-static bool is_same_file(const char *path, const char *other)
-{
-	struct stat first, second;
-
-	return !stat(path, &first) && !stat(other, &second) && first.st_dev == second.st_dev &&
-	       first.st_ino == second.st_ino;
-}
-
 /* How each capture was placed on the axis. */
 static void print_file(const struct gt_merge_file *file)
 {
@@ -143,12 +134,11 @@ static int check_files(const struct gt_cli_command *self, const struct merge_opt
 		return gt_cli_usage_error(self, "no file is given to write: -o FILE");
 	if (count < 2)
 		return gt_cli_usage_error(self, "at least two captures are needed");
-	for (size_t i = 0; i < count; i++)
-		if (is_same_file(given->output, files[i].path))
-			return gt_cli_usage_error(self,
-						  "%s is one of the captures: choose another "
-						  "file with -o",
-						  given->output);
+	for (size_t i = 0; i < count; i++) {
+		status = gt_target_check_output(given->output, files[i].path);
+		if (status)
+			return status;
+	}
 	status = set_each(self, &given->labels, "label", files, count, set_label);
 	return status ? status
 		      : set_each(self, &given->offsets, "offset", files, count, set_offset);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "cli/gpu_times.h"
@@ -127,6 +128,14 @@ static int report_capture(const struct gt_cli_command *self, const char *path)
 		self, "%s is a capture, not a command: 'gputap report %s' shows it", path, path);
 }
 
+int gt_target_check_output(const char *output, const char *capture)
+{
+	if (!output || !strcmp(output, "-") || !gt_is_same_file(output, capture))
+		return GT_EXIT_OK;
+	gt_cli_error("%s is a capture that is read: choose another output file", output);
+	return GT_EXIT_FAILED;
+}
+
 int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
 		       char *const *command, bool callers)
 {
@@ -141,6 +150,8 @@ int gt_target_complete(const struct gt_cli_command *self, struct gt_target_optio
 	if (trace->from && live)
 		return gt_cli_usage_error(self, "--%s cannot be applied to a capture (--from)",
 					  live);
+	if (trace->from && gt_target_check_output(options->output, trace->from))
+		return GT_EXIT_FAILED;
 	if (command && trace->pids.words.count)
 		return gt_cli_usage_error(self, "-d and a command exclude each other");
 	if (!command && trace->late == GT_LATE_HOLD)

@@ -49,6 +49,11 @@ struct gt_target_options {
  */
 int gt_target_complete(const struct gt_cli_command *self, struct gt_target_options *options,
 		       char *const *command, bool callers);
+/*
+ * Check that an output file (NULL or "-": none) is not the capture that is read, which opening it
+ * would empty. GT_EXIT_OK, or the status of an error that was printed.
+ */
+int gt_target_check_output(const char *output, const char *capture);
 void gt_target_free(struct gt_target_options *options);
 /* Whether -o names a file for a capture: its name ends in ".gtap". */
 bool gt_target_makes_capture(const struct gt_target_options *options);

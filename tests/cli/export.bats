@@ -90,13 +90,32 @@ export_capture() {
 	[ ! -s error ] || fail "$(cat error)"
 }
 
-@test "a capture is not overwritten by its own export" {
-	"$synthetic" run.gtap 2
-	cp run.gtap before
-	gputap export --format csv -o ./run.gtap run.gtap
+# keeps_captures OUTPUT ARGUMENTS…: a command that reads run.gtap does not write to OUTPUT, which is
+# another name of it.
+keeps_captures() {
+	local output_file=$1
+	shift
+	gputap "$@" "$output_file"
 	expect_status 1
-	expect_error "gputap: ./run.gtap is the capture itself: choose another file with -o"
-	cmp run.gtap before
+	expect_error "gputap: $output_file is a capture that is read: choose another output file"
+	cmp run.gtap before || fail "gputap $* changed the capture that it read"
+}
+
+@test "no command overwrites a capture that it reads, whatever its path" {
+	"$synthetic" run.gtap 2
+	"$synthetic" other.gtap 2
+	cp run.gtap before
+	ln -s run.gtap link.gtap
+	ln run.gtap link.txt
+	keeps_captures ./run.gtap export --format csv run.gtap -o
+	keeps_captures link.gtap trace --from run.gtap -o
+	keeps_captures link.txt trace --from run.gtap --json -o
+	keeps_captures link.txt kernels --from run.gtap -o
+	keeps_captures link.txt report --from run.gtap -o
+	keeps_captures link.txt report --from run.gtap --html
+	keeps_captures link.txt diff run.gtap other.gtap -o
+	keeps_captures link.txt diff other.gtap run.gtap -o
+	keeps_captures link.gtap merge other.gtap run.gtap -o
 }
 
 @test "the filters of other views of a capture apply to exports" {
