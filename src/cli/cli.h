@@ -88,6 +88,8 @@ bool gt_cli_is_tool(const struct gt_cli_command *command);
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest);
 
+/* Make stdout a stream that keeps its first error. 0 or -ENOMEM. */
+int gt_cli_begin_output(void);
 /* Write what was printed. Its first error is the one that gt_cli_finish_output reports. */
 void gt_cli_flush_output(void);
 /* The exit status for `status`: failure if output was lost, except where a pipe has no reader. */

@@ -69,7 +69,7 @@ static void keep_freed_memory(void)
 int main(int count, char **arguments)
 {
 	keep_freed_memory();
-	if (open_standard_descriptors())
+	if (open_standard_descriptors() || gt_cli_begin_output())
 		return GT_EXIT_FAILED; /* there may be no descriptor to print to */
 	signal(SIGPIPE, SIG_IGN);      /* a pipe that closes is an error like others: EPIPE */
 	return gt_cli_finish_output(run_command(count, arguments));

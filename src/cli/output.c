@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 
 /* ---- standard output ------------------------------------------------------------------- */
@@ -13,10 +14,31 @@
 /* The first error of it, which stdio does not keep; 0: none. */
 static int output_error;
 
+static ssize_t write_output(void *cookie, const char *data, size_t size)
+{
+	int error = gt_write_all(STDOUT_FILENO, data, size);
+
+	if (!error)
+		return (ssize_t)size;
+	if (!output_error)
+		output_error = -error;
+	return 0;
+}
+
+int gt_cli_begin_output(void)
+{
+	FILE *output = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_output});
+
+	if (!output)
+		return -ENOMEM;
+	setvbuf(output, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+	stdout = output;
+	return 0;
+}
+
 void gt_cli_flush_output(void)
 {
-	if (fflush(stdout) && !output_error)
-		output_error = errno;
+	fflush(stdout);
 }
 
 /* Whether a pipe or socket lost its reader. */
@@ -30,10 +52,9 @@ static bool has_reader_left(int output)
 int gt_cli_finish_output(int status)
 {
 	gt_cli_flush_output();
-	if ((!output_error && !ferror(stdout)) || has_reader_left(STDOUT_FILENO))
+	if (!output_error || has_reader_left(STDOUT_FILENO))
 		return status;
-	gt_cli_error("cannot write output%s%s", output_error ? ": " : "",
-		     output_error ? strerror(output_error) : "");
+	gt_cli_error("cannot write output: %s", strerror(output_error));
 	return status ? status : GT_EXIT_FAILED;
 }
 
