@@ -325,6 +325,31 @@ read_manual() {
 	expect_error ""
 }
 
+@test "a new build takes a warning for an error if its compiler is the gcc of Debian 12" {
+	local cflags expected version
+	cd "$BATS_TEST_TMPDIR"
+	mkdir tools bin
+	cp "$root/tools/build" tools
+	printf '#!/bin/sh\necho "$*" >>options\n' >bin/meson
+	printf '#!/bin/sh\n' >bin/ninja
+	printf '#!/bin/sh\necho "cc ($VERSION) 12.2.0"\n' >bin/cc
+	chmod +x bin/*
+	while IFS=: read -r version cflags expected; do
+		unset CC
+		VERSION=$version CFLAGS=$cflags PATH=$PWD/bin:$PATH observe tools/build new
+		expect_status 0
+		echo "setup new$expected" | diff - options || fail "options with $version and '$cflags'"
+		rm options
+	done <<-'EOF'
+		Debian 12.2.0-14+deb12u1:: -Dwerror=true
+		Debian 12.2.0-14+deb12u1:-O3:
+		Ubuntu 12.3.0-1ubuntu1::
+		Debian 14.2.0-19::
+	EOF
+	VERSION='Debian 12.2.0-14' PATH=$PWD/bin:$PATH observe tools/build new -Dfuzz=enabled
+	echo "setup new -Dfuzz=enabled" | diff - options
+}
+
 @test "a build without a terminal prints every tenth of its progress, and messages of compilers" {
 	cd "$BATS_TEST_TMPDIR"
 	mkdir -p tools bin new
