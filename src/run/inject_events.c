@@ -20,8 +20,9 @@
 #include "run/inject_private.h"
 
 enum {
-	MAX_RINGS = 1024,      /* processes at a time */
-	MAX_RECORDS = 1 << 14, /* of a ring in one round */
+	MAX_RINGS = 1024,           /* processes at a time */
+	MAX_RECORDS = 1 << 14,      /* of a ring in one round */
+	RELEASED_AT_ONCE = 1 << 14, /* bytes */
 	ENDED_AT_ONCE = 16,
 };
 
@@ -29,7 +30,9 @@ struct event_ring {
 	struct event_ring *next;
 	struct gt_agent_ring ring;
 	uint64_t number;
-	uint64_t position; /* bytes that were read */
+	uint64_t position; /* bytes that were read … */
+	uint64_t released; /* … and cleared; their room is the writers' again */
+	uint64_t end;      /* bytes that were reserved, when this was last read */
 	pid_t pid;
 	struct gt_foreign_threads *foreign; /* in another PID namespace; NULL: in gputap's */
 	int pidfd;                          /* -1: the end of the process is not seen */
@@ -202,12 +205,20 @@ void gt_inject_events_send_table(struct gt_inject_events *events, int socket)
 
 /* ---- records --------------------------------------------------------------------------- */
 
-/* Clear what was read, so that no word of it is taken for a tag, and return the room. */
-static void release_bytes(struct event_ring *ring, uint64_t size)
+/*
+ * Clear what was read, so that no word of it is taken for a tag, and return the room. Writers read
+ * `released` at each record: it is stored once for many, as a store takes the line from their
+ * cache.
+ */
+static void release_records(struct event_ring *ring)
 {
-	memset(gt_agent_ring_word(&ring->ring, ring->position), 0, size);
-	ring->position += size;
-	__atomic_store_n(&ring->ring.head->released, ring->position, __ATOMIC_RELEASE);
+	uint64_t size = ring->position - ring->released;
+
+	if (!size)
+		return;
+	memset(gt_agent_ring_word(&ring->ring, ring->released), 0, size);
+	ring->released = ring->position;
+	__atomic_store_n(&ring->ring.head->released, ring->released, __ATOMIC_RELEASE);
 }
 
 static bool has_record(const struct event_ring *ring, uint64_t position)
@@ -242,35 +253,50 @@ static size_t copy_record(struct gt_inject_events *events, const struct event_ri
 	return size;
 }
 
-/* Read a record into `copy`. False: there is none now. */
-static bool read_record(struct gt_inject_events *events, struct event_ring *ring)
+/* Whether bytes were reserved that were not read: by `end`, which is read again when it is reached.
+ */
+static bool has_bytes(struct gt_inject_events *events, struct event_ring *ring)
 {
-	uint64_t end = __atomic_load_n(&ring->ring.head->reserved, __ATOMIC_ACQUIRE), next;
-	size_t size;
+	uint64_t end = ring->end;
 
-	if (ring->broken || end == ring->position)
+	if (ring->broken)
 		return false;
-	if (end - ring->position > ring->ring.capacity || end % sizeof(uint64_t)) {
+	if (end != ring->position)
+		return true;
+	end = __atomic_load_n(&ring->ring.head->reserved, __ATOMIC_ACQUIRE);
+	if (end - ring->released > ring->ring.capacity || end % sizeof(uint64_t)) {
 		ring->broken = true;
 		events->retired.malformed++;
 		return false;
 	}
+	ring->end = end;
+	return end != ring->position;
+}
+
+/* Read a record into `copy`. False: there is none now. */
+static bool read_record(struct gt_inject_events *events, struct event_ring *ring)
+{
+	size_t size;
+
+	if (!has_bytes(events, ring))
+		return false;
 	if (!has_record(ring, ring->position)) {
 		if (!ring->ended)
 			return false;
-		next = skip_unfinished(ring, end);
+		ring->position = skip_unfinished(ring, ring->end);
 		events->retired.unread++;
-		release_bytes(ring, next - ring->position);
-		if (next == end)
+		if (ring->position == ring->end)
 			return false;
 	}
-	size = copy_record(events, ring, end - ring->position);
+	size = copy_record(events, ring, ring->end - ring->position);
 	if (!size) {
 		ring->broken = true;
 		events->retired.malformed++;
 		return false;
 	}
-	release_bytes(ring, size + sizeof(uint64_t));
+	ring->position += size + sizeof(uint64_t);
+	if (ring->position - ring->released >= RELEASED_AT_ONCE)
+		release_records(ring);
 	return true;
 }
 
@@ -283,8 +309,8 @@ static void translate_ids(struct gt_foreign_threads *foreign, struct gt_event *e
 }
 
 /* Returns whether there may be more. */
-static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
-		      gt_inject_take_event *take, void *context)
+static bool read_records(struct gt_inject_events *events, struct event_ring *ring,
+			 gt_inject_take_event *take, void *context)
 {
 	struct gt_event *event = &events->copy.event;
 
@@ -301,6 +327,15 @@ static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
 		take(context, ring->number, event);
 	}
 	return true;
+}
+
+static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
+		      gt_inject_take_event *take, void *context)
+{
+	bool more = read_records(events, ring, take, context);
+
+	release_records(ring);
+	return more;
 }
 
 /* Processes that have ended write no more: seen before their rings are read. */
