@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/calls/clock.h"
 #include "agent/calls/slots.h"
 
 enum {
@@ -56,14 +57,6 @@ static __thread struct gt_call_thread *own_thread __attribute__((tls_model("init
 
 /* ---- events ---------------------------------------------------------------------------- */
 
-static uint64_t read_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static const struct gt_agent_ring *ring_here(void)
 {
 	const struct gt_agent_ring *ring =
@@ -96,7 +89,7 @@ static struct gt_event *wait_for_room(const struct gt_agent_ring *ring, size_t s
 {
 	const struct timespec pause = {.tv_nsec = WAIT_NS};
 	uint64_t released = __atomic_load_n(&ring->head->released, __ATOMIC_ACQUIRE);
-	uint64_t begin = read_clock(), moved = begin, now = begin;
+	uint64_t begin = gt_call_now(), moved = begin, now = begin;
 
 	if (size + sizeof(uint64_t) > ring->capacity)
 		return NULL;
@@ -108,7 +101,7 @@ static struct gt_event *wait_for_room(const struct gt_agent_ring *ring, size_t s
 		record = gt_agent_ring_try(ring, size, ret_position);
 		if (record)
 			return record;
-		now = read_clock();
+		now = gt_call_now();
 		released = __atomic_load_n(&ring->head->released, __ATOMIC_ACQUIRE);
 		if (released != before)
 			moved = now;
@@ -121,10 +114,10 @@ static struct gt_event *wait_for_room(const struct gt_agent_ring *ring, size_t s
 static struct gt_event *wait_and_measure(const struct gt_agent_ring *ring, size_t size,
 					 __u64 *ret_position)
 {
-	uint64_t begin = read_clock(), waited;
+	uint64_t begin = gt_call_now(), waited;
 	struct gt_event *record = wait_for_room(ring, size, ret_position);
 
-	waited = read_clock() - begin;
+	waited = gt_call_now() - begin;
 	gt_agent_add(ring, GT_AGENT_CALL_WAIT_NS, waited);
 	if (own_thread)
 		own_thread->waited += waited;
@@ -180,7 +173,7 @@ static void put_file(uint16_t kind, uint32_t number, const char *path)
 
 	memcpy(room.event.path, path, length);
 	room.event.head = (struct gt_event){
-		.time = read_clock(),
+		.time = gt_call_now(),
 		.thread = (uint32_t)syscall(SYS_gettid),
 		.kind = kind,
 		.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull),
@@ -237,7 +230,7 @@ static void report_process(const struct gt_call_thread *thread)
 	else if (room.event.name[size - 1] == '\n')
 		room.event.name[size - 1] = '\0';
 	room.event.head = (struct gt_event){
-		.time = read_clock(),
+		.time = gt_call_now(),
 		.thread = thread->thread,
 		.kind = GT_EVENT_process,
 		.size = sizeof(room),
@@ -278,6 +271,12 @@ __attribute__((noinline)) static struct gt_call_thread *make_thread(void)
 
 static void complete_entry_copies(struct gt_call_frame *frame, bool succeeded);
 
+/* Of a call that ends now. */
+static uint64_t duration_of(const struct gt_call_frame *frame, uint64_t now)
+{
+	return now > frame->call.head.time ? now - frame->call.head.time : 0;
+}
+
 /* End the innermost call without a result. */
 static void abandon_call(struct gt_call_thread *thread, uint64_t now)
 {
@@ -285,7 +284,7 @@ static void abandon_call(struct gt_call_thread *thread, uint64_t now)
 
 	if (frame->is_uncounted)
 		return;
-	frame->call.duration = now - frame->call.head.time;
+	frame->call.duration = duration_of(frame, now);
 	complete_entry_copies(frame, false);
 	frame->call.head.time = now;
 	frame->call.head.kind = GT_EVENT_call;
@@ -310,7 +309,7 @@ static void end_thread(void *opaque)
 	if (!thread || opaque != thread)
 		return;
 	thread->busy = true;
-	abandon_below(thread, UINT64_MAX, read_clock());
+	abandon_below(thread, UINT64_MAX, gt_call_now());
 	own_thread = NULL;
 	munmap(thread, sizeof(*thread));
 }
@@ -559,7 +558,7 @@ static bool pause_call(const struct gt_agent_call_row *row, uint32_t *flags)
 static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot *slot,
 		       const struct gt_agent_call_row *row, const uint64_t *saved, bool is_paused)
 {
-	uint64_t now = read_clock(), stack = (uintptr_t)&saved[SAVED_RETURN];
+	uint64_t now = gt_call_now(), stack = (uintptr_t)&saved[SAVED_RETURN];
 	uint32_t flags = row->flags;
 	bool is_inside, is_outermost;
 	struct gt_call_frame *frame;
@@ -609,7 +608,7 @@ static uint64_t begin_cost(struct gt_call_thread *thread)
 	if (thread->runs++ % GT_AGENT_COST_PERIOD != GT_AGENT_COST_PERIOD / 2)
 		return 0;
 	thread->waited = 0;
-	return read_clock();
+	return gt_call_now();
 }
 
 static void end_cost(const struct gt_call_thread *thread, uint64_t begun)
@@ -619,7 +618,7 @@ static void end_cost(const struct gt_call_thread *thread, uint64_t begun)
 
 	if (!ring)
 		return;
-	run = read_clock() - begun - thread->waited;
+	run = gt_call_now() - begun - thread->waited;
 	if (run > MAX_RUN_NS)
 		run = MAX_RUN_NS;
 	gt_agent_count(ring, GT_AGENT_CALL_RUNS);
@@ -690,7 +689,7 @@ static void end_call(struct gt_call_thread *thread, struct gt_call_frame *frame,
 	const struct gt_plan *plan = frame->plan;
 	bool succeeded = !(uint32_t)frame->call.result, failed = has_failed(frame);
 
-	frame->call.duration = now - frame->call.head.time;
+	frame->call.duration = duration_of(frame, now);
 	if (is_boundary(frame))
 		return;
 	if (frame->flags & GT_AGENT_CALL_WATCHED && failed) {
@@ -732,7 +731,7 @@ void gt_call_end(const void *stack, uint64_t result)
 
 	if (!thread || thread->busy || !process.table)
 		return;
-	now = read_clock();
+	now = gt_call_now();
 	thread->busy = true;
 	begun = begin_cost(thread);
 	abandon_below(thread, (uintptr_t)stack, now);
@@ -756,6 +755,7 @@ void gt_call_end(const void *stack, uint64_t result)
 static void reset_after_fork(void)
 {
 	gt_call_services->forked();
+	gt_call_clock_forked();
 	atomic_store(&process.ring, NULL);
 	atomic_store(&process.has_no_ring, false);
 	atomic_store(&process.is_named, false);
@@ -782,6 +782,7 @@ __attribute__((constructor)) static void open_calls(void)
 	gt_call_services = gt_agent_services();
 	table = gt_call_services->request_calls(&size);
 	if (table && is_valid(table, size)) {
+		gt_call_clock_open();
 		process.has_key = !pthread_key_create(&process.ended, end_thread);
 		pthread_atfork(NULL, NULL, reset_after_fork);
 		process.table = table;
