@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/filters.h"
 #include "agent/message.h"
 #include "agent/protocol.h"
@@ -62,8 +62,7 @@ static int64_t limit_of_late_collector(unsigned missed)
 /* When the agent stops waiting for an answer to a request of now. */
 static int64_t deadline_of_request(void)
 {
-	const char *given = secure_getenv(GT_AGENT_DEADLINE);
-	int64_t wait = given ? strtol(given, NULL, 10) : DEADLINE_MS;
+	int64_t wait = gt_agent_environment()->deadline_ms;
 	unsigned missed = atomic_load(&missed_deadlines);
 
 	if (wait <= 0 || wait > MAX_DEADLINE_MS)
@@ -93,15 +92,16 @@ static int move_descriptor(int fd)
 }
 
 /* connect() waits for room in the collector's backlog, and a signal interrupts it. */
-static bool connect_until(int fd, const struct sockaddr_un *address, socklen_t size, int64_t end)
+static bool connect_until(int fd, const struct gt_agent_environment *environment, int64_t end)
 {
+	const struct sockaddr *address = (const struct sockaddr *)&environment->collector;
 	int64_t left;
 
 	while ((left = end - now_ms()) > 0) {
 		const struct timeval wait = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
 
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-		if (!connect(fd, (const struct sockaddr *)address, size))
+		if (!connect(fd, address, (socklen_t)environment->collector_size))
 			return true;
 		if (errno != EINTR)
 			return false;
@@ -112,26 +112,19 @@ static bool connect_until(int fd, const struct sockaddr_un *address, socklen_t s
 /* Whether system calls have the effects that they have for gputap. */
 static bool may_call(void)
 {
-	const char *known = secure_getenv(GT_AGENT_FILTERS);
-
-	return gt_agent_count_filters() == (known ? strtol(known, NULL, 10) : 0);
+	return gt_agent_count_filters() == gt_agent_environment()->filters;
 }
 
 /* A connection to the collector, or -1. */
 static int connect_collector(int64_t end)
 {
-	const char *name = secure_getenv(GT_AGENT_SOCKET);
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = name ? strcspn(name, "/") : 0;
+	const struct gt_agent_environment *environment = gt_agent_environment();
 	int fd;
 
-	if (!length || length > sizeof(address.sun_path) - 1 || !may_call())
+	if (!environment->collector_size || !may_call())
 		return -1;
-	memcpy(address.sun_path + 1, name, length);
 	fd = move_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-	if (fd >= 0 &&
-	    connect_until(fd, &address,
-			  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length), end))
+	if (fd >= 0 && connect_until(fd, environment, end))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -200,15 +193,6 @@ static int make_file(const struct gt_agent_image *image)
 	return -1;
 }
 
-static void copy_token(char *token)
-{
-	const char *name = secure_getenv(GT_AGENT_SOCKET);
-	const char *slash = name ? strchr(name, '/') : NULL;
-
-	if (slash)
-		memcpy(token, slash + 1, strnlen(slash + 1, GT_AGENT_TOKEN));
-}
-
 /* Send a request and receive its answer, which is *reply and *ret_fd, or -1 as *ret_fd. */
 static bool exchange_messages(int socket, struct gt_agent_request *request, int file, int64_t end,
 			      struct gt_agent_reply *reply, int *ret_fd)
@@ -220,7 +204,7 @@ static bool exchange_messages(int socket, struct gt_agent_request *request, int 
 	request->version = GT_AGENT_VERSION;
 	request->thread = (uint32_t)syscall(SYS_gettid);
 	request->process = (uint32_t)getpid();
-	copy_token(request->token);
+	memcpy(request->token, gt_agent_environment()->token, sizeof(request->token));
 	is_answered = gt_agent_send(socket, request, sizeof(*request), file, 0) &&
 		      wait_for_reply(socket, end);
 	if (now_ms() >= end)
@@ -487,14 +471,6 @@ static bool may_match(const struct gt_agent_image *image, uint32_t capability, i
 	       may_match_fingerprint(image, capability, end);
 }
 
-/* Whether programs may be in images, or PTX is to be found for them. */
-static bool passes_images(void)
-{
-	const char *given = secure_getenv(GT_AGENT_IMAGES);
-
-	return !given || strcmp(given, "0") != 0;
-}
-
 static void ask(const struct gt_agent_image *image, struct gt_agent_request *request, int64_t end,
 		struct gt_agent_exchange *ret_exchange)
 {
@@ -516,7 +492,7 @@ void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,
 	int64_t end = deadline_of_request();
 
 	*ret_exchange = (struct gt_agent_exchange){.socket = -1};
-	if (passes_images() && may_match(image, capability, end))
+	if (gt_agent_environment()->passes_images && may_match(image, capability, end))
 		ask(image, &request, end, ret_exchange);
 }
 
@@ -524,7 +500,7 @@ bool gt_agent_ask_names(const char *list, size_t size)
 {
 	const struct gt_agent_image names = {.data = list, .size = size};
 
-	return !passes_images() || !size || size > GT_AGENT_MAX_LIST ||
+	return !gt_agent_environment()->passes_images || !size || size > GT_AGENT_MAX_LIST ||
 	       ask_about_names(&names, 0, deadline_of_request());
 }
 
@@ -535,7 +511,7 @@ void gt_agent_ask_program(const void *data, size_t size, uint32_t form,
 	const struct gt_agent_image image = {.data = data, .size = size};
 
 	*ret_exchange = (struct gt_agent_exchange){.socket = -1};
-	if (passes_images())
+	if (gt_agent_environment()->passes_images)
 		ask(&image, &request, deadline_of_request(), ret_exchange);
 }
 

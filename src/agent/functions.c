@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/functions.h"
-#include "agent/protocol.h"
 #include "agent/services.h"
 #include "agent/work.h"
 
@@ -69,10 +69,9 @@ static void reset_after_fork(void)
 
 static void find_driver(void)
 {
-	const char *socket = secure_getenv(GT_AGENT_SOCKET);
 	void *library = real_dlopen()(DRIVER, RTLD_NOW | RTLD_LOCAL);
 
-	is_active = socket && *socket;
+	is_active = gt_agent_environment()->collector_size > 0;
 	if (is_active)
 		pthread_atfork(NULL, NULL, reset_after_fork);
 	if (!library)

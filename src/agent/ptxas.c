@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/ptxas_words.h"
 #include "agent/report.h"
 #include "base/file_limit.h"
@@ -102,7 +103,7 @@ __attribute__((constructor)) static void watch_ptxas(int count, char **words)
 {
 	static struct gt_ptxas_words line;
 
-	if (!count || !is_ptxas(words[0]) || !secure_getenv(GT_AGENT_SOCKET))
+	if (!count || !is_ptxas(words[0]) || !gt_agent_environment()->collector_size)
 		return;
 	gt_ptxas_words_read(count, words, &line);
 	if (!line.input_count || line.is_incomplete)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 
 enum { FIRST_CAPACITY = 1 << 16 };
 
@@ -29,7 +30,7 @@ void gt_agent_report_begin(struct gt_agent_report *report)
 		.capacity = FIRST_CAPACITY,
 		.compiled = {.magic = GT_AGENT_MAGIC},
 	};
-	if (secure_getenv(GT_AGENT_SOCKET))
+	if (gt_agent_environment()->collector_size)
 		report->data = gt_agent_allocate(report->capacity);
 }
 

@@ -16,6 +16,7 @@
 
 #include "agent/agent.h"
 #include "agent/caller.h"
+#include "agent/environment.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 #include "agent/protocol.h"
@@ -760,14 +761,11 @@ static void stop_at_exit(void)
 
 void gt_agent_work_open(void)
 {
-	const char *given = secure_getenv(GT_AGENT_GPU_TIMES);
-	unsigned long long period = given ? strtoull(given, NULL, 10) : 0;
-
 	if (gt_driver.cuEventCreate && gt_driver.cuEventDestroy_v2 && gt_driver.cuEventRecord &&
 	    gt_driver.cuEventQuery && gt_driver.cuEventElapsedTime && gt_driver.cuStreamCreate &&
 	    gt_driver.cuCtxGetCurrent && gt_driver.cuCtxGetDevice &&
 	    gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2)
-		times.period = period;
+		times.period = gt_agent_environment()->gpu_times;
 }
 
 /* The driver cannot be used in the child of a process that has used it. */

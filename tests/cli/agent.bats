@@ -51,6 +51,11 @@ expect_runs() {
 	expect_runs exec-empty 0
 }
 
+@test "a program that clears its environment, or changes it meanwhile, is patched" {
+	expect_runs clear-environment 1
+	expect_runs change-environment 20
+}
+
 @test "threads that load modules at the same time get their own patched modules" {
 	for _ in 1 2 3; do
 		expect_runs threads 8

@@ -162,6 +162,43 @@ static bool exec_with_empty_environment(void)
 	return false;
 }
 
+/* ---- the environment ------------------------------------------------------------------- */
+
+static bool clear_environment(void)
+{
+	return !clearenv() && plain();
+}
+
+static atomic_bool stop_changing;
+
+/* The environment is allocated and freed again and again. */
+static void *change_environment(void *context)
+{
+	char name[] = "NAME-00";
+
+	(void)context;
+	while (!stop_changing) {
+		for (int i = 0; i < 100; i++) {
+			name[5] = (char)('0' + i / 10);
+			name[6] = (char)('0' + i % 10);
+			setenv(name, "value", 1);
+		}
+		clearenv();
+	}
+	return NULL;
+}
+
+static bool change_environment_meanwhile(void)
+{
+	pthread_t thread;
+	bool right = start_driver() && !pthread_create(&thread, NULL, change_environment, NULL);
+
+	for (int i = 0; i < 20 && right; i++)
+		right = load_and_run();
+	stop_changing = true;
+	return right && !pthread_join(thread, NULL);
+}
+
 /* ---- threads --------------------------------------------------------------------------- */
 
 static void *load_in_thread(void *context)
@@ -567,6 +604,8 @@ static const struct {
 	{"vfork-exec", vfork_and_exec},
 	{"exec", exec_self},
 	{"exec-empty", exec_with_empty_environment},
+	{"clear-environment", clear_environment},
+	{"change-environment", change_environment_meanwhile},
 	{"threads", load_in_threads},
 	{"cancel", cancel_thread},
 	{"signals", receive_signals},

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/filters.h"
 #include "agent/protocol.h"
 #include "base/clean.h"
@@ -228,6 +229,7 @@ static inline void listen_for_agent(struct scripted_collector *collector, int ba
 	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters());
 	setenv(GT_AGENT_FILTERS, filters, 1);
 	setenv(GT_AGENT_DEADLINE, "600000", 1);
+	gt_agent_read_environment();
 	collector->result = NO_RESULT;
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/environment.h"
 #include "agent/level_zero/level_zero.h"
 #include "agent/level_zero/private.h"
-#include "agent/protocol.h"
 #include "agent/services.h"
 
 #define LOADER "libze_loader.so.1"
@@ -35,8 +35,7 @@ static void reset_after_fork(void)
 
 static void find_loader(void)
 {
-	const char *socket = secure_getenv(GT_AGENT_SOCKET);
-	const char *images = secure_getenv(GT_AGENT_IMAGES);
+	const struct gt_agent_environment *environment = gt_agent_environment();
 	void *library = gt_agent_real_dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
@@ -47,7 +46,7 @@ static void find_loader(void)
 #include "agent/level_zero/functions.def"
 #undef HOOKED
 #undef CALLED
-	is_active = socket && *socket && !(images && !strcmp(images, "0"));
+	is_active = environment->collector_size && environment->passes_images;
 	if (is_active)
 		pthread_atfork(NULL, NULL, reset_after_fork);
 }

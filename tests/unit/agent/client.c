@@ -298,11 +298,13 @@ TEST("a collector that does not answer is waited for until the deadline, then le
 
 	collector_start(&collector, &silent, NULL);
 	setenv(GT_AGENT_DEADLINE, "50", 1);
+	gt_agent_read_environment();
 	start = gt_clock_monotonic();
 	CHECK(asks_in_vain());
 	CHECK(gt_clock_monotonic() - start >= 49 * GT_SECOND_NS / 1000);
 	/* Ten minutes, of which the test would see a timeout. */
 	setenv(GT_AGENT_DEADLINE, "600000", 1);
+	gt_agent_read_environment();
 	CHECK(asks_in_vain());
 	/* One answer in time, and the whole deadline counts again. */
 	collector.image = &good_image;
@@ -320,8 +322,10 @@ TEST("the longer a collector does not answer, the shorter is the wait for it")
 
 	collector_start(&collector, &silent, NULL);
 	setenv(GT_AGENT_DEADLINE, "50", 1);
+	gt_agent_read_environment();
 	CHECK(asks_in_vain());
 	setenv(GT_AGENT_DEADLINE, "600000", 1);
+	gt_agent_read_environment();
 	start = gt_clock_monotonic();
 	/* 0.5 s, then less: without that, 15 s. */
 	for (int i = 0; i < 30; i++)
@@ -340,8 +344,10 @@ TEST("without a collector, or after its end, nothing is patched")
 	collector_stop(&collector);
 	CHECK(asks_in_vain());
 	setenv(GT_AGENT_SOCKET, "", 1);
+	gt_agent_read_environment();
 	CHECK(asks_in_vain());
 	unsetenv(GT_AGENT_SOCKET);
+	gt_agent_read_environment();
 	CHECK(asks_in_vain());
 }
 
@@ -371,6 +377,7 @@ TEST("signals of the program neither end an exchange nor make its deadline later
 	CHECK_INT(ask_in_child(start_signals), 0);
 	collector.image = &silent;
 	setenv(GT_AGENT_DEADLINE, "100", 1);
+	gt_agent_read_environment();
 	CHECK_INT(ask_in_child(start_signals), 1);
 }
 

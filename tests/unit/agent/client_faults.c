@@ -37,6 +37,7 @@ static void forbid_known_call(void)
 	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters() + 1);
 	forbid_call();
 	setenv(GT_AGENT_FILTERS, filters, 1);
+	gt_agent_read_environment();
 }
 
 TEST("whichever system call fails, the program runs on and no descriptor stays open")

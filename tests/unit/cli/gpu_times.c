@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/protocol.h"
 #include "base/clock.h"
 #include "event/kinds.h"
@@ -67,6 +68,7 @@ static uint64_t run_process(write_events *write)
 	}
 	companion = gt_gpu_times_companion(times);
 	setenv(GT_AGENT_SOCKET, gt_inject_socket(companion->inject), 1);
+	gt_agent_read_environment();
 	pid = fork_beside_sleeping_threads();
 	if (!pid) {
 		if (gt_agent_ring())

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent.h"
+#include "agent/environment.h"
 #include "agent/ring_map.h"
 #include "base/clock.h"
 #include "collector.h"
@@ -42,6 +43,7 @@ static bool open_collector(struct collector *collector)
 		return false;
 	}
 	setenv(GT_AGENT_SOCKET, gt_inject_socket(collector->inject), 1);
+	gt_agent_read_environment();
 	return true;
 }
 
@@ -381,6 +383,7 @@ TEST("a collector without rings, and one that has ended, leave the process witho
 
 	CHECK(!gt_inject_open(&options, &collector.inject, NULL));
 	setenv(GT_AGENT_SOCKET, gt_inject_socket(collector.inject), 1);
+	gt_agent_read_environment();
 	pid = fork_beside_sleeping_threads();
 	if (!pid)
 		_exit(gt_agent_ring() != NULL);
