@@ -13,7 +13,7 @@
 #include "launch/spawn.h"
 #include "run/host_group.h"
 #include "run/inject_hip.h"
-#include "run/inject_opencl.h"
+#include "run/inject_spirv.h"
 #include "run/shell_status.h"
 #include "session/signals.h"
 
@@ -81,7 +81,7 @@ static int make_command(struct gt_inject *inject, const struct gt_inject_command
 	}
 	if (environment.remark)
 		remark(environment.remark);
-	gt_inject_remark_opencl(inject, &found, remark);
+	gt_inject_remark_spirv(inject, &found, remark);
 	gt_inject_remark_hip(&found, remark);
 	error = gt_inject_environment(inject, &environment, false, diag);
 	if (!error)

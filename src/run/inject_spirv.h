@@ -9,5 +9,5 @@
  * Where the program of a command is linked with the library of OpenCL or the loader of Level Zero,
  * pass a remark on each GPU program that cannot be inserted into their kernels to `remark`.
  */
-void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_command *command,
-			     void (*remark)(const char *text));
+void gt_inject_remark_spirv(const struct gt_inject *inject, const struct gt_command *command,
+			    void (*remark)(const char *text));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "run/inject_opencl.h"
+#include "run/inject_spirv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static const char *find_api(const char *path)
 	return NULL;
 }
 
-void gt_inject_remark_opencl(const struct gt_inject *inject, const struct gt_command *command,
-			     void (*remark)(const char *text))
+void gt_inject_remark_spirv(const struct gt_inject *inject, const struct gt_command *command,
+			    void (*remark)(const char *text))
 {
 	struct gt_patch_options options = {
 		.object = inject->options.object,
