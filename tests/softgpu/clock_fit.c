@@ -25,7 +25,7 @@ enum {
 #define OFFSET INT64_C(-86400000012345)
 #define DRIFT 123
 
-static char log_path[] = "/tmp/gputap-clock-fit-XXXXXX";
+static struct temporary log_file;
 
 /* Reads the timer when it begins, and again so that the last time is that of its end. */
 static void put_kernel(struct gt_strbuf *text, unsigned filler)
@@ -115,7 +115,7 @@ static void run_bounds(const struct driver *driver, CUfunction function, uint64_
 
 static void check_fit(struct gt_clock_fit *fit, uint64_t began, uint64_t ended)
 {
-	double since = (double)(began - read_began(log_path));
+	double since = (double)(began - read_began(log_file.path));
 
 	CHECK(!gt_clock_fit_solve(fit));
 	CHECK(!fit->violations);
@@ -138,7 +138,7 @@ static int run_program(void)
 	/* The kernel's instructions take as long as the reads of the timer after the first. */
 	bounds = load_bounds(0);
 	run_bounds(&driver, bounds, timers);
-	read_last(log_path, &start, &stop);
+	read_last(log_file.path, &start, &stop);
 	bounds = load_bounds((unsigned)((READS - 1) * READ_NS - (stop - start)));
 	work = load(work_ptx, "work");
 	for (int i = 0; i < LAUNCHES; i++) {
@@ -146,7 +146,7 @@ static int run_program(void)
 		CHECK_OK(launch(work, 1, 1, NULL, NULL));
 		CHECK_OK(cuCtxSynchronize());
 		run_bounds(&driver, bounds, timers);
-		read_last(log_path, &start, &stop);
+		read_last(log_file.path, &start, &stop);
 		CHECK(stop - start == (READS - 1) * READ_NS);
 		CHECK(!gt_clock_fit_add_before(&fit, start, timers[0]));
 		CHECK(!gt_clock_fit_add_after(&fit, timers[1], stop));
@@ -161,7 +161,7 @@ static int run_program(void)
 TEST("the fit of the clocks recovers offset and drift of the virtual clock to the nanosecond")
 {
 	char offset[32], drift[32];
-	int fd = mkstemp(log_path);
+	int fd = make_temporary_file(&log_file);
 
 	CHECK(fd >= 0);
 	snprintf(offset, sizeof(offset), "%" PRId64 "ns", OFFSET);
@@ -169,9 +169,9 @@ TEST("the fit of the clocks recovers offset and drift of the virtual clock to th
 	setenv("SOFTGPU_TIME", "virtual", 1);
 	setenv("SOFTGPU_CLOCK_OFFSET", offset, 1);
 	setenv("SOFTGPU_CLOCK_DRIFT", drift, 1);
-	setenv("SOFTGPU_LOG", log_path, 1);
+	setenv("SOFTGPU_LOG", log_file.path, 1);
 	CHECK_INT(in_child(run_program), 0);
-	unlink(log_path);
+	unlink(log_file.path);
 	close(fd);
 }
 

@@ -329,13 +329,13 @@ static void meet_with_library(const char *path)
 TEST("a kernel is linked with the file of a device runtime that has only SASS")
 {
 	struct gt_strbuf archive = make_archive(callee_ptx);
-	char path[] = "/tmp/libcudadevrt-XXXXXX";
-	int fd = mkstemp(path);
+	struct temporary library;
+	int fd = make_temporary_file(&library);
 
 	CHECK(fd >= 0 && write(fd, archive.data, archive.length) == (ssize_t)archive.length);
 	close(fd);
-	meet_with_library(path);
-	unlink(path);
+	meet_with_library(library.path);
+	unlink(library.path);
 	gt_strbuf_free(&archive);
 }
 

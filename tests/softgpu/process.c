@@ -145,14 +145,14 @@ TEST("an invalid setting is reported with its name")
 	CHECK_INT(in_child(bad_setting), 0);
 }
 
-static char log_path[] = "/tmp/softgpu-log-XXXXXX";
+static struct temporary log_file;
 
 static int write_log(void)
 {
 	struct driver driver;
 	CUstream stream;
 
-	setenv("SOFTGPU_LOG", log_path, 1);
+	setenv("SOFTGPU_LOG", log_file.path, 1);
 	driver = begin();
 	CHECK_OK(cuStreamCreate(&stream, 0));
 	CHECK_OK(count(&driver, 3, stream));
@@ -163,7 +163,7 @@ static int write_log(void)
 
 static int lines_with(const char *text)
 {
-	FILE *file = fopen(log_path, "r");
+	FILE *file = fopen(log_file.path, "r");
 	char line[2000];
 	int count_found = 0;
 
@@ -176,7 +176,7 @@ static int lines_with(const char *text)
 
 TEST("the log has a line for every operation")
 {
-	int fd = mkstemp(log_path);
+	int fd = make_temporary_file(&log_file);
 
 	CHECK(fd >= 0);
 	close(fd);
@@ -189,7 +189,7 @@ TEST("the log has a line for every operation")
 	CHECK_INT(lines_with("{\"op\":\"free\""), 1);
 	CHECK_INT(lines_with("\"result\":1}"), 1);
 	CHECK_INT(lines_with("\"bytes\":4096,"), 2);
-	unlink(log_path);
+	unlink(log_file.path);
 }
 
 static float virtual_time(void)

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "patch_probes.h"
 #include "run/inject.h"
+#include "temporary.h"
 
 #define KERNEL ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
 
@@ -226,23 +227,16 @@ static inline char *make_many_kernels(void)
 }
 
 /* For files of earlier runs. */
-struct cache_directory {
-	char path[32];
-};
-
-static inline struct cache_directory make_directory(void)
+static inline struct temporary make_directory(void)
 {
-	struct cache_directory directory = {"/tmp/cache-XXXXXX"};
+	struct temporary directory;
 
-	CHECK(mkdtemp(directory.path));
+	CHECK(make_temporary_directory(&directory));
 	return directory;
 }
 
-static inline void remove_directory(struct cache_directory *directory)
+static inline void remove_directory(struct temporary *directory)
 {
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -rf %s", directory->path);
-	CHECK(!system(command));
+	CHECK(remove_temporary_directory(directory));
 }
-#define auto_directory __attribute__((cleanup(remove_directory))) struct cache_directory
+#define auto_directory __attribute__((cleanup(remove_directory))) struct temporary

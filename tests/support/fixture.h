@@ -19,8 +19,9 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "tap.h"
+#include "temporary.h"
 
-static char fixture_directory[64];
+static struct temporary fixture_directory;
 
 static inline int fixture_remove_one(const char *path, const struct stat *status, int kind,
 				     struct FTW *at)
@@ -30,21 +31,21 @@ static inline int fixture_remove_one(const char *path, const struct stat *status
 
 static inline void fixture_remove(void)
 {
-	nftw(fixture_directory, fixture_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(fixture_directory.path, fixture_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The directory; made at the first call. Every path in these tests is relative to it. */
 static inline const char *fixture(void)
 {
-	if (!fixture_directory[0]) {
-		strcpy(fixture_directory, "/tmp/gputap-test-XXXXXX");
-		if (!mkdtemp(fixture_directory) || chdir(fixture_directory)) {
-			perror(fixture_directory);
+	if (!fixture_directory.path[0]) {
+		if (!make_temporary_directory(&fixture_directory) ||
+		    chdir(fixture_directory.path)) {
+			perror(fixture_directory.path);
 			exit(99);
 		}
 		atexit(fixture_remove);
 	}
-	return fixture_directory;
+	return fixture_directory.path;
 }
 
 /* Runs a shell command in the directory; what it wrote is in *ret_output, if that is not NULL. */

@@ -9,6 +9,7 @@
 #include "opencl/opencl.h"
 #include "patch/spirv.h"
 #include "patch_probes.h"
+#include "temporary.h"
 
 /* A module with programs, and what it counted. */
 struct patched_program {
@@ -51,15 +52,15 @@ static inline bool compile_kernels(const char *text, struct gt_strbuf *ret_modul
 static inline void check_validity(const struct gt_strbuf *module)
 {
 	gt_auto_strbuf command = GT_STRBUF_INIT;
-	char path[] = "/tmp/gputap-XXXXXX";
-	int file = mkstemp(path);
+	struct temporary input;
+	int file = make_temporary_file(&input);
 
 	CHECK(file >= 0 && !gt_write_all(file, module->data, module->length));
 	close(file);
-	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", path);
+	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", input.path);
 	if (!system("command -v spirv-val >/dev/null"))
 		CHECK(!system(gt_strbuf_string(&command)));
-	unlink(path);
+	unlink(input.path);
 }
 
 /* Insert the programs of patched->probes. */

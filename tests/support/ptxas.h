@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "temporary.h"
 #include "toolkit.h"
 
 /* Every text that was loaded. */
@@ -30,13 +31,14 @@ static inline void remember_text(const char *text)
 
 static inline void check_text_with_ptxas(const char *text)
 {
-	char path[] = "/tmp/exec-XXXXXX", command[512], line[512];
+	char command[TEMPORARY_PATH + 512], line[512];
+	struct temporary input;
 	const char *sm = strstr(text, "sm_");
 	/* CUDA 13 has no older ones, and makes of their texts what sm_75 runs. */
 	bool known = sm && atoi(sm + 3) >= 75;
 	/* Relocatable code needs PTX 3.1. */
 	bool relocatable = !strstr(text, ".version 2.");
-	int fd = mkstemp(path);
+	int fd = make_temporary_file(&input);
 	FILE *pipe;
 
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
@@ -46,7 +48,7 @@ static inline void check_text_with_ptxas(const char *text)
 	close(fd);
 	snprintf(command, sizeof(command), TOOLS "ptxas -arch=%.*s%s -o /dev/null %s 2>&1",
 		 known ? (int)strcspn(sm, ", \n") : 5, known ? sm : "sm_75",
-		 relocatable ? " -c" : "", path);
+		 relocatable ? " -c" : "", input.path);
 	pipe = popen(command, "r");
 	line[0] = 0;
 	if (pipe && !fgets(line, sizeof(line), pipe))
@@ -56,7 +58,7 @@ static inline void check_text_with_ptxas(const char *text)
 		continue;
 	if (!pipe || pclose(pipe) != 0)
 		TAP_FAIL("ptxas: %s", line);
-	unlink(path);
+	unlink(input.path);
 }
 
 /* The texts are those of the tests before, which patterns may exclude. */

@@ -10,6 +10,7 @@
 #include "base/file_cache.h"
 #include "base/strbuf.h"
 #include "tap.h"
+#include "temporary.h"
 
 enum {
 	MAX_BYTES = 10000,
@@ -17,27 +18,23 @@ enum {
 
 /* A cache in a directory of its own. */
 struct cache_fixture {
-	char top[32];
-	char directory[64];
+	struct temporary top;
+	char directory[TEMPORARY_PATH + 4];
 	struct gt_file_cache *cache;
 };
 
 static bool fixture_open(struct cache_fixture *fixture)
 {
-	strcpy(fixture->top, "/tmp/cache-XXXXXX");
-	if (!mkdtemp(fixture->top))
+	if (!make_temporary_directory(&fixture->top))
 		return false;
-	snprintf(fixture->directory, sizeof(fixture->directory), "%s/a/b", fixture->top);
+	snprintf(fixture->directory, sizeof(fixture->directory), "%s/a/b", fixture->top.path);
 	return !gt_file_cache_open(fixture->directory, MAX_BYTES, &fixture->cache);
 }
 
 static void fixture_close(struct cache_fixture *fixture)
 {
-	char command[64];
-
 	gt_file_cache_close(fixture->cache);
-	snprintf(command, sizeof(command), "rm -rf %s", fixture->top);
-	CHECK(!system(command));
+	CHECK(remove_temporary_directory(&fixture->top));
 }
 #define auto_fixture __attribute__((cleanup(fixture_close))) struct cache_fixture
 

@@ -125,7 +125,7 @@ TEST("a truncated ELF is rejected with the missing part")
 	gt_auto_file file = {0};
 	struct gt_diag diag = {0};
 	struct gt_elf *elf = NULL;
-	char expected[128];
+	char expected[512];
 
 	build_library();
 	CHECK_INT(gt_file_read("libfake.so", 1 << 20, &file, NULL), 0);

@@ -104,7 +104,7 @@ static void check_same(const char *library_path, const char *preload, const char
 /* A line about a file of the fixture directory. */
 static const char *line(const char *name, const char *file)
 {
-	static char text[256];
+	static char text[512];
 
 	snprintf(text, sizeof(text), "%s %s%s%s\n", name, file[0] == '/' ? "" : fixture(),
 		 file[0] == '/' ? "" : "/", file);
@@ -231,7 +231,7 @@ TEST("a library for better processors is taken where this one is good enough")
 {
 	size_t count;
 	const char *const *levels = gt_hardware_levels(&count);
-	char expected[128];
+	char expected[512];
 
 	if (!count)
 		SKIP("this processor has no level above the lowest");
@@ -391,7 +391,7 @@ TEST("a cache leads to libraries of its own directories, and to the best for thi
 	struct gt_loader loader = {.cache = "own.cache"};
 	struct gt_ld_cache cache = {0};
 	gt_autofree char *found = NULL;
-	char directory[128];
+	char directory[512];
 
 	if (access("/sbin/ldconfig", X_OK))
 		SKIP("ldconfig is not installed");

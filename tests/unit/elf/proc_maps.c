@@ -90,7 +90,7 @@ TEST("a malformed line is rejected with its number")
 	};
 
 	for (size_t i = 0; i < gt_countof(lines); i++) {
-		char text[256];
+		char text[512];
 		struct gt_diag diag = {0};
 		struct gt_proc_maps maps = {0};
 
@@ -191,7 +191,7 @@ TEST("a mapped file is opened by its path, with any characters")
 		gt_auto_proc_maps maps = {0};
 		gt_auto_strbuf path = GT_STRBUF_INIT;
 		struct gt_diag diag = {0};
-		char expected[128];
+		char expected[512];
 		void *memory;
 
 		snprintf(expected, sizeof(expected), "%s/%s", fixture(), names[i]);
@@ -274,7 +274,7 @@ TEST("a file of another mount namespace is opened through the process's root")
 	gt_auto_proc_maps maps = {0};
 	gt_auto_strbuf path = GT_STRBUF_INIT;
 	const struct gt_proc_mapping *mapping;
-	char expected[192];
+	char expected[512];
 	void *memory = NULL;
 	int ends[2];
 	pid_t child;

@@ -68,7 +68,7 @@ static void call_back(void)
 /* The library as built with these options, and where it was loaded. */
 static void *load(const char *name, const char *options)
 {
-	char text[256];
+	char text[512];
 	void *library;
 
 	fixture();
@@ -110,7 +110,7 @@ static struct gt_space *own_space(const char *name, const char *instead)
 {
 	gt_auto_proc_maps maps = {0};
 	struct gt_space *space = gt_space_new();
-	char other[256];
+	char other[512];
 
 	snprintf(other, sizeof(other), "%s%s%s", instead && instead[0] == '/' ? "" : fixture(),
 		 instead && instead[0] == '/' ? "" : "/", instead ? instead : "");
@@ -199,7 +199,7 @@ TEST("a function's offset and the file's are returned")
 	gt_auto(symbolizer) struct gt_symbolizer *symbolizer = gt_symbolizer_new(space, NULL);
 	struct gt_location location, again;
 	struct link_map *loaded;
-	char path[128];
+	char path[512];
 
 	snprintf(path, sizeof(path), "%s/libusual.so", fixture());
 	CHECK_INT(dlinfo(usual_library(), RTLD_DI_LINKMAP, &loaded), 0);
@@ -322,7 +322,7 @@ TEST("in a stripped library only exported functions are found")
 
 TEST("a debug file is found by the build id")
 {
-	char directory[128];
+	char directory[512];
 
 	strip_library();
 	snprintf(directory, sizeof(directory), "%s/debug", fixture());
@@ -331,7 +331,7 @@ TEST("a debug file is found by the build id")
 
 TEST("a debug file is found by its link, next to the file, in .debug and in the directory")
 {
-	char directory[128];
+	char directory[512];
 
 	strip_library();
 	CHECK_INT(run(NULL, "objcopy --add-gnu-debuglink=libusual.debug libstripped.so "
@@ -417,7 +417,7 @@ TEST("a file of another inode is not read")
 	gt_auto(symbolizer) struct gt_symbolizer *symbolizer = NULL;
 	struct gt_location location;
 	struct stat status;
-	char path[128];
+	char path[512];
 
 	snprintf(path, sizeof(path), "%s/libusual.so", fixture());
 	CHECK_INT(stat(path, &status), 0);

@@ -186,7 +186,7 @@ static struct gt_space *own_space(const char *path, const char *instead)
 
 static void *load(const char *name, const char *options)
 {
-	char text[256];
+	char text[512];
 	void *library;
 
 	fixture();
@@ -505,7 +505,7 @@ TEST("malformed rules shorten the list and do no harm")
 	if (sscanf(text, "%lx %lx", &offset, &size) != 2)
 		SKIP("readelf does not show the address of .eh_frame");
 	for (unsigned int seed = 1; seed <= 200; seed++) {
-		char path[128];
+		char path[512];
 
 		write_malformed(offset - (seed % 2 ? 64 : 0), size + 64, seed);
 		snprintf(path, sizeof(path), "%s/malformed.so", fixture());

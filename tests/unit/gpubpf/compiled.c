@@ -9,6 +9,7 @@
 #include "gpubpf/interp/interp.h"
 #include "gpubpf/object/object.h"
 #include "gpubpf/translate.h"
+#include "temporary.h"
 
 enum {
 	INPUTS = 6,
@@ -35,21 +36,20 @@ static bool knows_version(const char *version)
 static struct gt_bpf_object *compile(const char *version, const char *level)
 {
 	const char *data = getenv("TEST_DATA");
-	char path[] = "/tmp/gputap-compiled-XXXXXX";
 	gt_auto_strbuf command = GT_STRBUF_INIT;
 	struct gt_bpf_object *object = NULL;
+	struct temporary output;
 	struct gt_diag diag = {0};
-	int fd = mkstemp(path);
 
-	close(fd);
+	CHECK(make_empty_file(&output));
 	gt_strbuf_printf(&command,
 			 "clang -g %s -target bpf -mcpu=%s -c %s/ebpf/programs/algorithms.c -o %s",
-			 level, version, data ? data : "tests/data", path);
+			 level, version, data ? data : "tests/data", output.path);
 	if (system(gt_strbuf_string(&command)))
 		TAP_FAIL("clang %s -mcpu=%s does not compile algorithms.c", level, version);
-	else if (gt_bpf_object_open(path, false, &object, &diag))
+	else if (gt_bpf_object_open(output.path, false, &object, &diag))
 		TAP_FAIL("clang %s -mcpu=%s: %s %s", level, version, diag.place, diag.text);
-	unlink(path);
+	unlink(output.path);
 	return object;
 }
 

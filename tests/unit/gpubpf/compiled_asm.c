@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "gpubpf/object/object.h"
 #include "tap.h"
+#include "temporary.h"
 
 enum {
 	WIDTHS = 2,
@@ -75,23 +76,23 @@ static void put_widths(struct gt_strbuf *ours, struct gt_strbuf *clang)
 /* The output of clang; NULL if it rejects the input. */
 static struct gt_bpf_object *assemble_with_clang(const char *text)
 {
-	char source[] = "/tmp/gputap-asm-XXXXXX", object[] = "/tmp/gputap-asm-XXXXXX";
+	struct temporary source, object;
 	gt_auto_strbuf command = GT_STRBUF_INIT;
 	struct gt_bpf_object *result = NULL;
 	struct gt_diag diag = {0};
-	FILE *file = fdopen(mkstemp(source), "w");
+	FILE *file = fdopen(make_temporary_file(&source), "w");
 
-	close(mkstemp(object));
+	CHECK(file && make_empty_file(&object));
 	fprintf(file, "	.globl f\n	.type f,@function\nf:\n%s	.size f, .-f\n", text);
 	fclose(file);
-	gt_strbuf_printf(&command, "clang -target bpf -mcpu=v3 -x assembler -c %s -o %s", source,
-			 object);
+	gt_strbuf_printf(&command, "clang -target bpf -mcpu=v3 -x assembler -c %s -o %s",
+			 source.path, object.path);
 	if (system(gt_strbuf_string(&command)))
 		TAP_FAIL("clang rejects the input");
-	else if (gt_bpf_object_open(object, true, &result, &diag))
+	else if (gt_bpf_object_open(object.path, true, &result, &diag))
 		TAP_FAIL("%s: %s", diag.place, diag.text);
-	unlink(source);
-	unlink(object);
+	unlink(source.path);
+	unlink(object.path);
 	return result;
 }
 

@@ -10,6 +10,7 @@
 #include "layer_run.h"
 #include "probe/module_events.h"
 #include "tap.h"
+#include "temporary.h"
 
 /* What lies where in the kernel's memory: structures of drivers have up to some KiB. */
 #define PLACE(number) ((number) * (KERNEL_MEMORY_SIZE / 16))
@@ -33,7 +34,7 @@ enum {
 
 static struct kernel_memory memory;
 static struct layer_run run;
-static char types[256];
+static struct temporary types;
 static struct btf *kernel, *layout;
 
 /* A member of a structure by its path, "node.start". */
@@ -74,17 +75,9 @@ static bool open_module_types(const char *module)
 
 static bool open_declared_types(const struct gt_source *source)
 {
-	const char *parent = getenv("TMPDIR");
-	int file;
-
-	snprintf(types, sizeof(types), "%s/gputap-types-XXXXXX", parent ? parent : "/tmp");
-	file = mkstemp(types);
-	if (file < 0)
+	if (!make_empty_file(&types) || layer_run_write_types(source, types.path))
 		return false;
-	close(file);
-	if (layer_run_write_types(source, types))
-		return false;
-	layout = btf__parse(types, NULL);
+	layout = btf__parse(types.path, NULL);
 	return layout;
 }
 
@@ -92,11 +85,11 @@ static bool set_up(const struct gt_source *source)
 {
 	bool loaded = gt_module_is_loaded(source->name);
 
-	*types = '\0';
+	types.path[0] = '\0';
 	kernel = btf__load_vmlinux_btf();
 	if (!kernel || kernel_memory_open(&memory) ||
 	    !(loaded ? open_module_types(source->name) : open_declared_types(source)) ||
-	    layer_run_open(&run, source, loaded ? NULL : types, NULL))
+	    layer_run_open(&run, source, loaded ? NULL : types.path, NULL))
 		return false;
 	put_pointer(DRM, "drm_device", "dev", DEVICE);
 	put_pointer(DEVICE, "device", "init_name", DEVICE_NAME);
@@ -111,8 +104,8 @@ static void tear_down(void)
 	kernel_memory_close(&memory);
 	btf__free(layout);
 	btf__free(kernel);
-	if (*types)
-		unlink(types);
+	if (types.path[0])
+		unlink(types.path);
 }
 
 #define NEEDS_BPF "this kernel loads no programs for us"

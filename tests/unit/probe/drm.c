@@ -6,13 +6,14 @@
 #include "kernel_memory.h"
 #include "layer_run.h"
 #include "tap.h"
+#include "temporary.h"
 
 /* What lies where in the kernel's memory. */
 enum { JOB = 0, FENCE = 512, SCHEDULER = 1024, ENTITY = 2048, OTHER = 3072, NAME = 4000 };
 
 static struct kernel_memory memory;
 static struct layer_run run;
-static char types[256];
+static struct temporary types;
 
 static void put(size_t base, const char *structure, const char *member, uint64_t value, size_t size)
 {
@@ -60,17 +61,11 @@ static void put_job(uint64_t context, uint64_t seqno)
 
 static bool set_up_as(uint8_t preemptible)
 {
-	const struct layer_run_options how = {.btf = types, .preemptible = preemptible};
-	const char *parent = getenv("TMPDIR");
-	int file;
-
-	snprintf(types, sizeof(types), "%s/gputap-types-XXXXXX", parent ? parent : "/tmp");
-	file = mkstemp(types);
-	if (file < 0 || kernel_memory_open(&memory) ||
-	    layer_run_write_types(&gt_source_drm, types) ||
+	const struct layer_run_options how = {.btf = types.path, .preemptible = preemptible};
+	if (!make_empty_file(&types) || kernel_memory_open(&memory) ||
+	    layer_run_write_types(&gt_source_drm, types.path) ||
 	    layer_run_open_as(&run, &gt_source_drm, &how))
 		return false;
-	close(file);
 	put_other_fence(77, 8, 0);
 	put_job(10, 1);
 	return true;
@@ -85,7 +80,7 @@ static void tear_down(void)
 {
 	layer_run_close(&run);
 	kernel_memory_close(&memory);
-	unlink(types);
+	unlink(types.path);
 }
 
 #define NEEDS_BPF "this kernel loads no programs for us, or has no fences"

@@ -4,26 +4,21 @@
 #include "kernel_memory.h"
 #include "layer_run.h"
 #include "tap.h"
+#include "temporary.h"
 
 #define NEEDS_BPF "this kernel loads no programs for us"
 #define CRTC 1
 
 static struct kernel_memory memory;
 static struct layer_run run;
-static char types[256];
+static struct temporary types;
 
 static bool set_up(void)
 {
-	const char *parent = getenv("TMPDIR");
-	int file;
-
-	snprintf(types, sizeof(types), "%s/gputap-types-XXXXXX", parent ? parent : "/tmp");
-	file = mkstemp(types);
-	if (file < 0 || kernel_memory_open(&memory) ||
-	    layer_run_write_types(&gt_source_vblank, types) ||
-	    layer_run_open(&run, &gt_source_vblank, types, NULL))
+	if (!make_empty_file(&types) || kernel_memory_open(&memory) ||
+	    layer_run_write_types(&gt_source_vblank, types.path) ||
+	    layer_run_open(&run, &gt_source_vblank, types.path, NULL))
 		return false;
-	close(file);
 	return !kernel_memory_write(&memory);
 }
 
@@ -31,7 +26,7 @@ static void tear_down(void)
 {
 	layer_run_close(&run);
 	kernel_memory_close(&memory);
-	unlink(types);
+	unlink(types.path);
 }
 
 static struct gt_layer_counts counts(void)

@@ -258,7 +258,8 @@ TEST("of a module with 100 kernels the matched one is returned, with its name")
 
 TEST("ptxas compiles one kernel of the side module of 100 kernels")
 {
-	char path[] = "/tmp/side-XXXXXX", command[256];
+	char command[2 * TEMPORARY_PATH + 128];
+	struct temporary input;
 	auto_collector collector = {0};
 	struct gt_agent_reply reply = {0};
 	gt_autofree char *ptx = NULL;
@@ -269,17 +270,18 @@ TEST("ptxas compiles one kernel of the side module of 100 kernels")
 	if (!collector_open(&collector))
 		return;
 	ptx = make_side_module(&collector, &reply);
-	fd = mkstemp(path);
+	fd = make_temporary_file(&input);
 	CHECK(ptx && fd >= 0 && write(fd, ptx, strlen(ptx)) == (ssize_t)strlen(ptx));
 	close(fd);
-	snprintf(command, sizeof(command), TOOLS "ptxas -arch=sm_75 -o %s.cubin %s", path, path);
+	snprintf(command, sizeof(command), TOOLS "ptxas -arch=sm_75 -o %s.cubin %s", input.path,
+		 input.path);
 	CHECK(!system(command));
-	snprintf(command, sizeof(command), "%s.cubin", path);
+	snprintf(command, sizeof(command), "%s.cubin", input.path);
 	CHECK(!gt_file_read(command, 1 << 20, &cubin, NULL));
 	CHECK(count_texts((const char *)cubin.data, cubin.size, ".text.k") >= 1);
 	CHECK_INT(count_texts((const char *)cubin.data, cubin.size, "other"), 0);
 	unlink(command);
-	unlink(path);
+	unlink(input.path);
 }
 
 /* The answer to a list of names. */

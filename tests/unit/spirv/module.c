@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "spirv/builder.h"
 #include "tap.h"
+#include "temporary.h"
 
 /* Kernels with an early return, a barrier, a constant work-group size, a function of their own. */
 static const char source[] =
@@ -36,23 +37,24 @@ static bool compile_module(struct gt_file *ret_file)
 		"cd %s && clang -c -x cl -cl-std=CL1.2 -O0 -target spir64 -emit-llvm "
 		"-Xclang -finclude-default-header kernels.cl -o kernels.bc 2>messages && "
 		"llvm-spirv-14 --spirv-max-version=1.1 kernels.bc -o kernels.spv 2>>messages";
-	char folder[] = "/tmp/gputap-XXXXXX", path[64], text[sizeof(command) + 64];
+	char path[TEMPORARY_PATH + 16], text[sizeof(command) + TEMPORARY_PATH];
+	struct temporary folder;
 	int error, file;
 
-	if (system("command -v clang llvm-spirv-14 >/dev/null") || !mkdtemp(folder))
+	if (system("command -v clang llvm-spirv-14 >/dev/null") ||
+	    !make_temporary_directory(&folder))
 		return false;
-	snprintf(path, sizeof(path), "%s/kernels.cl", folder);
+	snprintf(path, sizeof(path), "%s/kernels.cl", folder.path);
 	file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(file >= 0 && !gt_write_all(file, source, sizeof(source) - 1));
 	close(file);
-	snprintf(text, sizeof(text), command, folder);
+	snprintf(text, sizeof(text), command, folder.path);
 	error = system(text);
-	snprintf(path, sizeof(path), "%s/kernels.spv", folder);
+	snprintf(path, sizeof(path), "%s/kernels.spv", folder.path);
 	if (!error)
 		error = gt_file_read(path, 1 << 20, ret_file, NULL);
 	CHECK(!error);
-	snprintf(text, sizeof(text), "rm -r %s", folder);
-	CHECK(!system(text));
+	CHECK(remove_temporary_directory(&folder));
 	return !error;
 }
 

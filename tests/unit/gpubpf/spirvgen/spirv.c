@@ -11,6 +11,7 @@
 #include "gpubpf_probes.h"
 #include "gpubpf_shown.h"
 #include "opencl/opencl.h"
+#include "temporary.h"
 
 enum {
 	PROGRAMS = 300,
@@ -104,15 +105,15 @@ static bool has_validator(void)
 static void validate(const struct module *module)
 {
 	gt_auto_strbuf command = GT_STRBUF_INIT;
-	char path[] = "/tmp/gputap-XXXXXX";
-	int file = mkstemp(path);
+	struct temporary input;
+	int file = make_temporary_file(&input);
 
 	CHECK(file >= 0);
 	CHECK(!gt_write_all(file, module->binary.data, module->binary.length));
 	close(file);
-	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", path);
+	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", input.path);
 	CHECK(!system(gt_strbuf_string(&command)));
-	unlink(path);
+	unlink(input.path);
 }
 
 static void validate_all(struct probe *const *probes, size_t count)
