@@ -5,7 +5,7 @@ load helper
 load opencl-kernels
 
 example=$build/examples/level-zero/level-zero-vectoradd
-programs=$build/tests/programs/level_zero/level_zero
+test_program=$build/tests/programs/level_zero/level_zero
 
 setup() {
 	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
@@ -27,18 +27,10 @@ make_module() {
 	llvm-spirv-14 --spirv-max-version=1.0 number.bc -o number.spv
 }
 
-# expect_counts PROGRAM COUNTS: the test program is right, and so are the counts of threads at the
-# start and the end, of blocks and of warps.
-expect_counts() {
-	counted "$count" "$programs" "$1"
-	[ "$printed" = right ] || fail "$1: $printed"
-	expect_output "$2"
-}
-
 # expect_original PATTERN PROGRAM: the test program is right, nothing is counted, and a line of the
 # errors matches.
 expect_original() {
-	gputap run --gpu soft "$count" -- "$programs" "$2"
+	gputap run --gpu soft "$count" -- "$test_program" "$2"
 	expect_status 0
 	expect_output_line '^right$'
 	expect_output_line '^  4 of 4 values are zero$'
@@ -78,37 +70,37 @@ expect_original() {
 }
 
 @test "the patched form of a module has its build flags and constants, and the program gets its log" {
-	STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$programs" constants
+	STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$test_program" constants
 	expect_output_line '^right$'
 	[ "$(grep -c '^module spirv flags=-ze-opt-level=2 constants=7:42$' <<<"$stderr")" = 2 ]
 }
 
 @test "a program sees neither the arguments nor the flags that its patched kernels have more" {
 	object 'gpu/entry/*' '__sync_fetch_and_add(value, ctx->launch * 1000 + bpf_shared_size())'
-	counted program.o "$programs" arguments
+	counted program.o "$test_program" arguments
 	[ "$printed" = right ]
 	expect_output 64000
-	STANDIN_MEMORY=import counted program.o "$programs" arguments
+	STANDIN_MEMORY=import counted program.o "$test_program" arguments
 	[ "$printed" = right ]
 	expect_output 64000
 }
 
 @test "each launch that is appended to a list of Level Zero has its own number" {
 	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1ull << 8 * (ctx->launch & 7))'
-	counted program.o "$programs" kinds
+	counted program.o "$test_program" kinds
 	[ "$printed" = right ]
 	# Three of 64 threads, and two by one call.
 	expect_output "$((64 << 8 | 64 << 16 | 64 << 24 | 80 << 32))"
 }
 
 @test "variables of a patched module are those of its kernels, and its native form is the original's" {
-	STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$programs" variable
+	STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$test_program" variable
 	expect_output_line '^right$'
 	# The original is the first one.
 	[ "$(grep -c '^variable of module 2$' <<<"$stderr")" = 2 ]
 	expect_counts native ''
 	jq -e '.modules == 2 and .modules_side == 1 and .modules_binary_only == 1' <<<"$coverage"
-	gputap run --gpu soft "$count" -- "$programs" native
+	gputap run --gpu soft "$count" -- "$test_program" native
 	expect_error_line '^gputap: 1 module loaded as it is: no portable intermediate code: it was created from a binary$'
 }
 
@@ -127,13 +119,13 @@ expect_original() {
 }
 
 @test "the memory of the maps is mapped in contexts of devices without access to all memory" {
-	STANDIN_MEMORY=import STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$programs" arguments
+	STANDIN_MEMORY=import STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$test_program" arguments
 	expect_output_line '^right$'
 	expect_output_line '^  0: 64$'
 	# ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST, and the program's own.
 	expect_error_line '^launch number indirect=3$'
 	# Both areas, in the context of two modules.
-	STANDIN_MEMORY=import STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$programs" several
+	STANDIN_MEMORY=import STANDIN_LOG=1 gputap run --gpu soft "$count" -- "$test_program" several
 	expect_output_line '^  0: 320$'
 	[ "$(grep -c '^mapped memory$' <<<"$stderr")" = 2 ]
 	[ "$(grep -c '^unmapped memory$' <<<"$stderr")" = 2 ]
@@ -143,24 +135,20 @@ expect_original() {
 
 @test "modules in which nothing matches are not patched" {
 	object 'gpu/entry/other' '*value = 1'
-	STANDIN_LOG=1 gputap run --gpu soft program.o -- "$programs" plain
+	STANDIN_LOG=1 gputap run --gpu soft program.o -- "$test_program" plain
 	expect_output_line '^right$'
 	[ "$(grep -c '^module ' <<<"$stderr")" = 1 ]
 }
 
 @test "a program of Level Zero runs on without a collector, and after one that is killed" {
 	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" GPUTAP_AGENT_SOCKET=gputap-nobody-listens \
-		"$programs" arguments
+		"$test_program" arguments
 	expect_output right
 	expect_error ''
-	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" "$programs" kinds
+	observe env LD_PRELOAD="$build/src/agent/libgputap-agent.so" "$test_program" kinds
 	expect_output right
-	mkfifo end
-	"$build/gputap" run --gpu soft "$count" -- sh -c \
-		"exec 9>'$PWD/end'; kill -KILL \$PPID; exec '$programs' several >'$PWD/printed' 2>&1" >/dev/null 2>&1 3>&- &
-	# Ends when the program has closed its end.
-	cat end >/dev/null
-	[ "$(cat printed)" = right ]
+	run_to_end sh -c 'kill -KILL $PPID; exec "$1" several' sh "$test_program"
+	expect_output right
 }
 
 @test "a program that finds the functions of Level Zero by dlsym gets those of the agent" {
@@ -193,15 +181,7 @@ none"
 }
 
 @test "programs are inserted into the kernels of a process that opens Level Zero late" {
-	cc -shared -fPIC -o programs.so "$root/tests/programs/level_zero/level_zero.c" -lze_loader
-	cat >late.c <<-'END'
-		#include <dlfcn.h>
-		int main(int count, char **words) {
-			void *library = dlopen("./programs.so", RTLD_NOW);
-			int (*run)(int count, char **words) = library ? dlsym(library, "main") : 0;
-			return run ? run(count, words) : 1; }
-	END
-	cc late.c -o late
+	make_late "$root/tests/programs/level_zero/level_zero.c" -lze_loader
 	counted "$count" ./late several
 	[ "$printed" = right ]
 	expect_output 320,320,20,20
@@ -209,7 +189,7 @@ none"
 
 @test "programs that cannot be inserted into kernels of Level Zero are named before the command starts" {
 	object 'gpu/line' '*value = 1'
-	gputap run --gpu soft program.o -- "$programs" plain
+	gputap run --gpu soft program.o -- "$test_program" plain
 	expect_output_line '^right$'
 	expect_error_line '^gputap: Level Zero kernels: program is not inserted: gpu/line is for CUDA kernels alone$'
 }
@@ -235,19 +215,19 @@ tool() {
 }
 
 @test "kernelretsnoop and blocktime see the blocks of each launch of a Level Zero kernel" {
-	tool kernelretsnoop "$programs" several
+	tool kernelretsnoop "$test_program" several
 	[ "$printed" = right ]
 	expect_json '.[0].launches | map(.launch) == [1, 2, 3, 4, 5] and
 		all(.kernel == "number" and .threads == 64 and .blocks == 4 and .blocks_open == 0 and
 			.block_size == [16, 1, 1])'
-	tool blocktime "$programs" several
+	tool blocktime "$test_program" several
 	expect_json '.[0].launches | map(.launch) == [1, 2, 3, 4, 5] and
 		all(.kernel == "number" and .blocks == 4 and .block_threads == 16 and .block_shared == 0)'
 }
 
 @test "launchlate matches each launch that is appended to a list of Level Zero with its call" {
 	need_probes
-	tool launchlate "$programs" several
+	tool launchlate "$test_program" several
 	[ "$printed" = right ]
 	expect_json '.[0] | .violations == 0 and .ambiguous == 0 and .failed == 0 and .not_patched == 0 and
 		.several == 0 and .calls_unmatched == 0 and .grids_unmatched == 0 and .records_lost == 0'

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What tests of GPU programs in OpenCL kernels share: an object that counts, and compilers.
+# What tests of GPU programs in kernels of OpenCL and Level Zero share: an object that counts, and
+# compilers.
 # shellcheck shell=bash disable=SC2034,SC2154 # what it sets, the tests use; what it uses, helper sets
 
 kernels=$build/tests/programs/opencl_kernels
+test_program=$kernels
 
 setup_file() {
 	cat >"$BATS_FILE_TMPDIR/count.c" <<-'END'
@@ -75,6 +77,40 @@ counted() {
 	printed=$(grep -v '^{' <<<"$output" || true)
 	coverage=$(grep '^{' <<<"$output" | jq -s '.[0].coverage')
 	output=$(grep '^{' <<<"$output" | jq -rs '.[0].maps[0].entries | map(.value | tostring) | join(",")')
+}
+
+# expect_counts PROGRAM COUNTS: a part of the test program is right, and so are the counts of threads
+# at the start and the end, of blocks and of warps.
+expect_counts() {
+	counted "$count" "$test_program" "$1"
+	[ "$printed" = right ] || fail "$1: $printed"
+	expect_output "$2"
+}
+
+# run_to_end COMMAND…: $output is what the command printed, which outlives gputap.
+run_to_end() {
+	mkfifo end
+	"$build/gputap" run --gpu soft "$count" -- sh -c 'exec 9>end; exec "$@" >printed 2>&1' sh "$@" \
+		>/dev/null 2>&1 3>&- &
+	# Ends when the command has closed its end.
+	cat end >/dev/null
+	output=$(cat printed)
+	rm end
+}
+
+# make_late SOURCE LIBRARY: ./late is the program of a source, which it opens, with the library, when
+# it runs.
+make_late() {
+	need_command cc
+	cc -shared -fPIC -o opened.so "$1" "$2"
+	cat >late.c <<-'END'
+		#include <dlfcn.h>
+		int main(int count, char **words) {
+			void *library = dlopen("./opened.so", RTLD_NOW);
+			int (*run)(int count, char **words) = library ? dlsym(library, "main") : 0;
+			return run ? run(count, words) : 1; }
+	END
+	cc late.c -o late
 }
 
 # fake TOOL COMMANDS: in front of the compilers of the host.

@@ -5,16 +5,8 @@
 load helper
 load opencl-kernels
 
-parts=$build/tests/programs/opencl_parts
+test_program=$build/tests/programs/opencl_parts
 standin=$build/tests/programs/libopencl-layer.so
-
-# expect_counts PROGRAM COUNTS: the test program is right, and so are the counts of threads at the
-# start and the end, of blocks and of warps.
-expect_counts() {
-	counted "$count" "$parts" "$1"
-	[ "$printed" = right ] || fail "$1: $printed"
-	expect_output "$2"
-}
 
 # below COMMAND...: runs a command with the stand-in below gputap's layer.
 below() {
@@ -50,12 +42,12 @@ make_modules() {
 @test "a program from the bitcode of SPIR is counted, one from the device's own binary is binary only" {
 	make_modules
 	expect_counts bitcode 64,64,4,4
-	gputap run --gpu soft "$count" -- "$parts" binary
+	gputap run --gpu soft "$count" -- "$test_program" binary
 	expect_output_line '^right$'
 	expect_output_line '4 of 4 values are zero'
 	expect_error_line '^gputap: 2 modules: 1 patched \(1 side, 0 whole\), 0 SASS only, 1 binary only, 0 failed'
 	expect_error_line '^gputap: 1 module loaded as it is: no portable intermediate code: it was created from a binary$'
-	counted "$count" "$parts" binary
+	counted "$count" "$test_program" binary
 	jq -e '.modules_binary_only == 1 and .modules_source_only == 0 and .modules_sass_only == 0' <<<"$coverage"
 }
 
@@ -66,27 +58,27 @@ make_modules() {
 
 @test "a program that no GPU program matches is not compiled" {
 	fake clang 'echo compiled >>compiled; exit 1'
-	gputap run --gpu soft --kernel missing "$count" -- "$parts" task
+	gputap run --gpu soft --kernel missing "$count" -- "$test_program" task
 	expect_output_line '^right$'
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 0 failed'
 	[ ! -e compiled ]
-	gputap run --gpu soft --kernel number "$count" -- "$parts" task
+	gputap run --gpu soft --kernel number "$count" -- "$test_program" task
 	[ -e compiled ]
 }
 
 @test "a device that takes SPIR-V gets SPIR-V" {
 	make_modules
-	below "$parts" spirv
+	below "$test_program" spirv
 	expect_output_line '^  0: 64$'
 	expect_error_line '^gputap: 1 module: 1 patched '
-	below "$parts" linked
+	below "$test_program" linked
 	expect_output_line '^  0: 64$'
 }
 
 @test "kernels of a device with system memory are allowed to access it" {
 	make_modules
 	export STANDIN_DEVICE=system
-	below "$parts" spirv
+	below "$test_program" spirv
 	expect_output_line '^  0: 64$'
 	expect_error_line '^system memory 1$'
 }
@@ -94,7 +86,7 @@ make_modules() {
 @test "programs for a device that has memory of its own alone are built as they are" {
 	make_modules
 	export STANDIN_DEVICE=separate
-	below "$parts" spirv
+	below "$test_program" spirv
 	expect_output_line '4 of 4 values are zero'
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 4 sites: 0 patched, 4 rejected$'
 	expect_error_line '^gputap: 1 module loaded as it is: the GPU cannot access the memory of the maps$'
@@ -102,7 +94,7 @@ make_modules() {
 
 @test "a layer that the environment names works beside gputap's" {
 	make_modules
-	OPENCL_LAYERS=$standin gputap run --gpu soft "$count" -- "$parts" spirv
+	OPENCL_LAYERS=$standin gputap run --gpu soft "$count" -- "$test_program" spirv
 	expect_output_line '^right$'
 	expect_output_line '^  0: 64$'
 }
@@ -122,7 +114,7 @@ make_modules() {
 		char LICENSE[] SEC("license") = "GPL";
 	END
 	clang -g -O2 -target bpf -I/usr/include/x86_64-linux-gnu -c both.c -o both.o
-	gputap run --gpu soft both.o -- "$parts" linked
+	gputap run --gpu soft both.o -- "$test_program" linked
 	expect_status 0
 	expect_output_line '^right$'
 	expect_output_line '^  0: 64$'

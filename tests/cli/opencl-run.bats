@@ -29,14 +29,6 @@ accesses() {
 	clang -g -O2 -target bpf -I "$root/include" -c accesses.c -o accesses.o
 }
 
-# expect_counts PROGRAM COUNTS: the test program is right, and so are the counts of threads at the
-# start and the end, of blocks and of warps.
-expect_counts() {
-	counted "$count" "$kernels" "$1"
-	[ "$printed" = right ] || fail "$1: $printed"
-	expect_output "$2"
-}
-
 @test "an object counts the same threads in the CUDA example and in the OpenCL example" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example"
@@ -109,15 +101,7 @@ expect_counts() {
 
 @test "programs are inserted into the kernels of a process that opens OpenCL late" {
 	need_command cc
-	cc -shared -fPIC -o kernels.so "$root/tests/programs/opencl_kernels.c" -lOpenCL
-	cat >late.c <<-'END'
-		#include <dlfcn.h>
-		int main(int count, char **words) {
-			void *library = dlopen("./kernels.so", RTLD_NOW);
-			int (*run)(int count, char **words) = library ? dlsym(library, "main") : 0;
-			return run ? run(count, words) : 1; }
-	END
-	cc late.c -o late
+	make_late "$root/tests/programs/opencl_kernels.c" -lOpenCL
 	counted "$count" ./late plain
 	[ "$printed" = right ]
 	expect_output 64,64,4,4
@@ -356,24 +340,13 @@ clock_objects() {
 	GPUTAP_AGENT_DEADLINE=100 expect_original '^gputap: 1 module: 0 patched' "$kernels" plain
 }
 
-# run_to_end PROGRAM: $output is what the program printed, which outlives gputap.
-run_to_end() {
-	mkfifo end
-	"$build/gputap" run --gpu soft "$count" -- sh -c \
-		"exec 9>'$PWD/end'; exec '$kernels' $1 >'$PWD/printed' 2>&1" >/dev/null 2>&1 3>&- &
-	# Ends when the program has closed its end.
-	cat end >/dev/null
-	output=$(cat printed)
-	rm end
-}
-
 @test "an OpenCL program runs on when the collector is killed: before, while and after it patches" {
-	run_to_end orphaned
+	run_to_end "$kernels" orphaned
 	expect_output right
-	run_to_end orphaned-later
+	run_to_end "$kernels" orphaned-later
 	expect_output right
 	fake clang 'kill -KILL $PPID; exit 1'
-	run_to_end plain
+	run_to_end "$kernels" plain
 	expect_output right
 }
 
