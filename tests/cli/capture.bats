@@ -205,12 +205,12 @@ expect_some_calls() {
 }
 
 @test "a capture whose recorder was killed has all but the last moment" {
-	start_trace -o calls.gtap -- sh -c "'$calls' 50; sleep 2; sleep 60"
+	start_trace -o calls.gtap -- sh -c "echo \$\$ >pid; '$calls' 50; sleep 2; exec sleep 60"
 	wait_for grep -qUa GBLK calls.gtap
 	sleep 1.5
 	kill -9 "$tracer"
 	wait "$tracer" || :
-	pkill -f 'sleep 60' || :
+	kill "$(cat pid)"
 	gputap trace --from calls.gtap
 	expect_error_line '^gputap: the capture is truncated: it has no totals$'
 	expect_count "$output" 'cudaGetDevice .*\[EXIT\]' 50
