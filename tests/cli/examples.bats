@@ -12,7 +12,7 @@ setup_file() {
 	local build=${BUILD:-$root/build} targets names='vectoradd|matmul|reduce|streams|bench|leak|failures'
 	targets=$(ninja -C "$build" -t targets all | sed -nE "s/^(examples\/nvcc-($names)):.*/\1/p")
 	# shellcheck disable=SC2086 # one word a target
-	[ -z "$targets" ] || ninja -C "$build" --quiet $targets
+	[ -z "$targets" ] || flock "$build" ninja -C "$build" --quiet $targets
 }
 
 need_nvcc_built() {

@@ -85,7 +85,7 @@ setup_file() {
 	build=${BUILD:-$root/build}
 	targets=$(ninja -C "$build" -t targets all | sed -n 's/^\(examples\/nvcc-[a-z]*\):.*/\1/p')
 	# shellcheck disable=SC2086 # one word a target
-	[ -z "$targets" ] || ninja -C "$build" --quiet $targets
+	[ -z "$targets" ] || flock "$build" ninja -C "$build" --quiet $targets
 	printf '%s\n' '#include <gputap/bpf.h>' 'GPUTAP_ARRAY(counts, unsigned long long, 16);' \
 		'#define COUNT(name, key) int name(void *ctx) { unsigned int k = key; \' \
 		'	bpf_map_add(&counts, &k, 1); return 0; }' \

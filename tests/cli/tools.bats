@@ -532,7 +532,7 @@ loop_entered_by() {
 
 @test "tools show the source lines of programs that nvcc built, and inlined calls" {
 	[ -x "$examples/nvcc-transpose" ] ||
-		ninja -C "$build" --quiet examples/nvcc-transpose 2>/dev/null || skip "there is no nvcc"
+		flock "$build" ninja -C "$build" --quiet examples/nvcc-transpose 2>/dev/null || skip "there is no nvcc"
 	tool memtrace --json -- "$examples/nvcc-transpose"
 	expect_output_line '^transpose: 3 x 256 x 256 numbers are right$'
 	local tile call
