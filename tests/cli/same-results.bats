@@ -52,11 +52,6 @@ compare() {
 	grep -qE ' 0 failed; ' <<<"$stderr" || fail "$1 on $2: a module failed"
 }
 
-# Whether a tool has host programs: it needs privileges, and seconds to detach its uprobes.
-has_host_programs() {
-	"$build/gputap" verify --json "$build/programs/$1.bpf.o" | jq -e 'any(.kind == "linux")' >/dev/null
-}
-
 can_load_bpf() {
 	[ -e /sys/kernel/btf/vmlinux ] && { has_capability 21 || { has_capability 39 && has_capability 38; }; }
 }
@@ -64,19 +59,35 @@ can_load_bpf() {
 # same_with_every_tool COMMAND…: tools with host programs are tried with the first command
 # of this file.
 same_with_every_tool() {
+	local tool tools
+	mapfile -t tools <"$BATS_FILE_TMPDIR/tools"
 	plainly "$@"
-	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
-		if has_host_programs "$tool"; then
+	for tool in "${tools[@]}"; do
+		if [[ $tool == *' with host programs' ]]; then
 			[ ! -e "$BATS_FILE_TMPDIR/host-programs" ] && can_load_bpf || continue
 		fi
-		gputap "$tool" --gpu soft -- "$@"
-		compare "$tool" "${*##*/}"
+		gputap "${tool%% *}" --gpu soft -- "$@"
+		compare "${tool%% *}" "${*##*/}"
 	done
 	gputap run --gpu soft --json "$BATS_FILE_TMPDIR/all.o" -- "$@"
 	compare run "${*##*/}"
 	grep '^{' <<<"$output" | tail -n 1 | jq -e '.coverage | .found == .patched + .rejected and
 		.rejected == 0 and .modules_failed == 0' >/dev/null || fail "the coverage of ${*##*/}"
 	touch "$BATS_FILE_TMPDIR/host-programs"
+}
+
+# A line for each tool. Those with host programs need privileges, and seconds to detach uprobes.
+list_tools() {
+	local tool has_host_programs
+	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
+		has_host_programs=$("$build/gputap" verify --json "$build/programs/$tool.bpf.o" |
+			jq 'any(.kind == "linux")')
+		case $has_host_programs in
+		true) echo "$tool with host programs" ;;
+		false) echo "$tool" ;;
+		*) return 1 ;;
+		esac
+	done
 }
 
 setup_file() {
@@ -98,6 +109,8 @@ setup_file() {
 		'char LICENSE[] SEC("license") = "GPL";' >"$BATS_FILE_TMPDIR/all.c"
 	clang -g -O2 -target bpf -I "$root/include" -c "$BATS_FILE_TMPDIR/all.c" \
 		-o "$BATS_FILE_TMPDIR/all.o"
+	list_tools >"$BATS_FILE_TMPDIR/tools"
+	[ -s "$BATS_FILE_TMPDIR/tools" ]
 }
 
 # Sizes for which the programs need little time.
