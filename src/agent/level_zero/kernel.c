@@ -65,6 +65,7 @@ static struct gt_ze_origin *create_origin(void *module, const struct gt_ze_kerne
 	if (!origin)
 		return NULL;
 	origin->access = access;
+	pthread_mutex_init(&origin->lock, NULL);
 	if (!ZE3(zeKernelCreate, module, desc, &origin->original) && examine(kernel, origin))
 		return origin;
 	free_origin(origin);

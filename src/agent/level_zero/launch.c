@@ -41,7 +41,7 @@ static void count_launch(const struct gt_ze_origin *origin, uint64_t values[HIDD
 		values[LOCAL_SIZE] += origin->local_sizes[i];
 }
 
-/* The origin of a kernel whose hidden arguments this launch has set, or NULL. */
+/* The origin of a kernel that has hidden arguments, which are set for a launch; or NULL. */
 static struct gt_ze_origin *begin_launch(void *kernel)
 {
 	struct gt_ze_origin *origin = gt_ze_origin_of(kernel);
@@ -50,9 +50,10 @@ static struct gt_ze_origin *begin_launch(void *kernel)
 	if (!origin || !origin->takes_launch)
 		return NULL;
 	count_launch(origin, values);
-	if (atomic_exchange(&origin->is_launching, true))
-		return NULL;
-	set_hidden(origin, kernel, values);
+	pthread_mutex_lock(&origin->lock);
+	if (!origin->launching++)
+		set_hidden(origin, kernel, values);
+	pthread_mutex_unlock(&origin->lock);
 	return origin;
 }
 
@@ -60,8 +61,10 @@ static void end_launch(struct gt_ze_origin *origin, void *kernel)
 {
 	if (!origin)
 		return;
-	set_hidden(origin, kernel, unknown);
-	atomic_store(&origin->is_launching, false);
+	pthread_mutex_lock(&origin->lock);
+	if (!--origin->launching)
+		set_hidden(origin, kernel, unknown);
+	pthread_mutex_unlock(&origin->lock);
 }
 
 /* The functions that append a launch of one kernel. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "agent/functions.h"
@@ -88,7 +89,8 @@ struct gt_ze_origin {
 	uint32_t local_size;                   /* bytes, without arguments */
 	uint32_t indirect_access;              /* flags, as the program has set them */
 	uint32_t local_sizes[GT_ZE_MAX_LOCAL]; /* bytes, by argument; 0: no local memory */
-	_Atomic(bool) is_launching;
+	pthread_mutex_t lock; /* launch.c: of the hidden arguments, and the count */
+	uint32_t launching;   /* calls that append a launch of the kernel */
 };
 
 /* NULL: the kernel is not patched. */

@@ -3,11 +3,17 @@
  * Kernels and launches of Level Zero in the agent, with functions of a loader in this file: also
  * launches that pass their arguments (API version 1.14), which Debian 12's loader does not have.
  */
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
 #include "agent/level_zero/private.h"
 #include "tap.h"
 
 enum {
-	ARGUMENTS = 3, /* of the original kernel */
+	THREADS = 4,
+	LAUNCHES = 20000, /* of each thread */
+	ARGUMENTS = 3,    /* of the original kernel */
 	MAX_ARGUMENTS = ARGUMENTS + 2,
 	REJECTED = 0x78000004,
 };
@@ -22,7 +28,8 @@ static struct {
 	unsigned hidden; /* arguments that patched kernels have more */
 	uint64_t values[MAX_ARGUMENTS], launched[MAX_ARGUMENTS];
 	uint32_t indirect;
-	unsigned destroyed; /* kernels */
+	unsigned destroyed;               /* kernels */
+	atomic_uint appending, disturbed; /* calls that append; that set an argument meanwhile */
 } loader;
 
 /* ---- the agent's side -------------------------------------------------------------------- */
@@ -69,6 +76,8 @@ static int set_argument(void *kernel, uint32_t index, size_t size, const void *v
 {
 	if (index >= MAX_ARGUMENTS)
 		return REJECTED;
+	if (loader.appending)
+		loader.disturbed++;
 	loader.values[index] = 0;
 	if (value)
 		memcpy(&loader.values[index], value, size);
@@ -94,6 +103,30 @@ static int append(void *list, void *kernel, const struct gt_ze_groups *groups, v
 	return groups->x == 4 ? 0 : REJECTED;
 }
 
+/* Two calls that append at the same time, of which the first one returns first. */
+static sem_t first_appends, second_appends, first_returned;
+
+static int append_by_order(void *list, void *kernel, const struct gt_ze_groups *groups,
+			   void *signal, uint32_t count, void **events)
+{
+	bool is_second = list;
+
+	loader.appending++;
+	sem_post(is_second ? &second_appends : &first_appends);
+	sem_wait(is_second ? &first_returned : &second_appends);
+	loader.appending--;
+	return 0;
+}
+
+static int append_often(void *list, void *kernel, const struct gt_ze_groups *groups, void *signal,
+			uint32_t count, void **events)
+{
+	loader.appending++;
+	sched_yield();
+	loader.appending--;
+	return 0;
+}
+
 static int append_with_arguments(void *list, void *kernel, struct gt_ze_groups groups,
 				 struct gt_ze_groups group_size, void **arguments, const void *next,
 				 void *signal, uint32_t count, void **events)
@@ -106,7 +139,7 @@ static int append_with_arguments(void *list, void *kernel, struct gt_ze_groups g
 
 static void open_loader(unsigned hidden)
 {
-	memset(&loader, 0, sizeof(loader));
+	memset((void *)&loader, 0, sizeof(loader));
 	loader.hidden = hidden;
 	gt_ze = (struct gt_ze_functions){
 		.zeKernelCreate = create_kernel,
@@ -147,6 +180,61 @@ TEST("a launch has its number and local memory in arguments that are zeros outsi
 	CHECK(loader.launched[3] == first + 1);
 	CHECK(!zeKernelDestroy(kernel));
 	CHECK(loader.destroyed == 2);
+}
+
+static void *append_once(void *kernel)
+{
+	static char list;
+
+	zeCommandListAppendLaunchKernel(&list, kernel, &groups, NULL, 0, NULL);
+	return NULL;
+}
+
+static void *append_first_of_two(void *kernel)
+{
+	zeCommandListAppendLaunchKernel(NULL, kernel, &groups, NULL, 0, NULL);
+	sem_post(&first_returned);
+	return NULL;
+}
+
+TEST("two threads append launches of a kernel at once, and no argument is set while one does")
+{
+	void *kernel = open_kernel(2);
+	pthread_t first, second;
+
+	gt_ze.zeCommandListAppendLaunchKernel = append_by_order;
+	sem_init(&first_appends, 0, 0);
+	sem_init(&second_appends, 0, 0);
+	sem_init(&first_returned, 0, 0);
+	CHECK(!pthread_create(&first, NULL, append_first_of_two, kernel));
+	sem_wait(&first_appends);
+	CHECK(!pthread_create(&second, NULL, append_once, kernel));
+	CHECK(!pthread_join(first, NULL) && !pthread_join(second, NULL));
+	CHECK_INT(loader.disturbed, 0);
+	CHECK(loader.values[3] == 0 && loader.values[4] == 0);
+	CHECK(!zeKernelDestroy(kernel));
+}
+
+static void *append_many(void *kernel)
+{
+	for (unsigned i = 0; i < LAUNCHES; i++)
+		zeCommandListAppendLaunchKernel(NULL, kernel, &groups, NULL, 0, NULL);
+	return NULL;
+}
+
+TEST("threads append many launches of a kernel, and no argument is set while one does")
+{
+	void *kernel = open_kernel(2);
+	pthread_t threads[THREADS];
+
+	gt_ze.zeCommandListAppendLaunchKernel = append_often;
+	for (size_t i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, append_many, kernel));
+	for (size_t i = 0; i < THREADS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK_INT(loader.disturbed, 0);
+	CHECK(loader.values[3] == 0 && loader.values[4] == 0);
+	CHECK(!zeKernelDestroy(kernel));
 }
 
 TEST("a launch that passes its arguments passes the hidden ones after them")
