@@ -31,6 +31,7 @@ enum gt_agent_count {
 	GT_AGENT_UNTIMED,    /* …: the driver rejected an event */
 	GT_AGENT_CROWDED,    /* …: their process has too many contexts, or devices of OpenCL */
 	GT_AGENT_UNPROFILED, /* …: their queue of OpenCL was created without profiling */
+	GT_AGENT_LEVEL_ZERO, /* …: they were appended to a command list of Level Zero */
 	/* Of calls (call_table.h); the records of calls are not among GT_AGENT_LOST. */
 	GT_AGENT_CALLS_MADE,
 	GT_AGENT_CALLS_LOST, /* no room, no memory, or in a signal handler */

@@ -427,6 +427,7 @@ static void note_coverage(const struct gt_gpu_times *times, struct gt_event_queu
 	put_part(&text, counts[GT_AGENT_CROWDED], "not timed: too many contexts or devices");
 	put_part(&text, counts[GT_AGENT_UNPROFILED],
 		 "not timed: their OpenCL queue has no profiling");
+	put_part(&text, counts[GT_AGENT_LEVEL_ZERO], "not timed: of Level Zero");
 	put_part(&text, counts[GT_AGENT_UNTIMED], "not timed: the driver rejected an event");
 	if (counts[GT_AGENT_TIMED] > known)
 		put_part(&text, counts[GT_AGENT_TIMED] - known,

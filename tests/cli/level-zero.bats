@@ -47,6 +47,16 @@ expect_original() {
 	expect_error_line '^gputap: 28 calls: 28 complete, 0 unfinished, 0 lost$'
 }
 
+@test "--gpu-times prints how many operations of Level Zero it does not time" {
+	need_probes
+	gputap trace --gpu-times all -- "$test_program" copies
+	expect_status 0
+	expect_output_line '^right$'
+	expect_error_line '^gputap: GPU times: 0 operations timed; 2 not timed: of Level Zero$'
+	gputap trace -- "$test_program" copies
+	expect_no_error_line 'GPU times'
+}
+
 @test "an object counts the same threads in the CUDA example and in the Level Zero example" {
 	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
 	counted "$count" "$example"
@@ -61,6 +71,7 @@ expect_original() {
 	expect_counts kinds 272,272,17,17
 	expect_counts immediate 64,64,4,4
 	expect_counts again 128,128,8,8
+	expect_counts copies 64,64,4,4
 }
 
 @test "kernels that are created several times, of several modules and by threads are counted" {

@@ -79,7 +79,7 @@ static void end_launch(struct gt_ze_origin *origin, void *kernel)
 		origin = begin_launch(kernel);                                                     \
 		error = gt_ze.name(list, kernel, groups, signal, count, events);                   \
 		end_launch(origin, kernel);                                                        \
-		return error;                                                                      \
+		return gt_ze_count_work(error, 1);                                                 \
 	}
 
 LAUNCH(zeCommandListAppendLaunchKernel)
@@ -117,7 +117,7 @@ int zeCommandListAppendLaunchMultipleKernelsIndirect(void *list, uint32_t kernel
 	error = gt_ze.zeCommandListAppendLaunchMultipleKernelsIndirect(
 		list, kernel_count, kernels, groups_used, groups, signal, count, events);
 	end_launches(begun, kernels, kernel_count);
-	return error;
+	return gt_ze_count_work(error, kernel_count);
 }
 
 /* ---- arguments by the launch ------------------------------------------------------------ */
@@ -160,5 +160,5 @@ int zeCommandListAppendLaunchKernelWithArguments(void *list, void *kernel,
 								   all ? all : arguments, next,
 								   signal, count, events);
 	free(all);
-	return error;
+	return gt_ze_count_work(error, 1);
 }

@@ -96,6 +96,12 @@ struct gt_ze_origin {
 /* NULL: the kernel is not patched. */
 struct gt_ze_origin *gt_ze_origin_of(void *kernel);
 
+/* ---- work.c ---- */
+
+/* Count operations that were appended to a list, where --gpu-times is in use, unless there was an
+ * error. Returns the error. */
+int gt_ze_count_work(int error, uint32_t operations);
+
 /* ---- in the child after fork ---- */
 
 void gt_ze_memory_forked(void);

@@ -198,6 +198,20 @@ static bool run_kinds(void)
 	       launch_by(kernel, 3, append_indirect) && launch_by(kernel, 4, append_several);
 }
 
+/* A launch, and a copy of its results, in one list. */
+static bool run_copies(void)
+{
+	ze_kernel_handle_t kernel = create_kernel(create_module());
+	ze_command_list_handle_t list = create_list();
+	int *numbers = allocate(ITEMS), *copies = allocate(ITEMS);
+
+	return kernel && list && copies && set_arguments(kernel, numbers, 6) &&
+	       !append_plain(list, kernel) && !zeCommandListAppendBarrier(list, NULL, 0, NULL) &&
+	       !zeCommandListAppendMemoryCopy(list, copies, numbers, ITEMS * sizeof(int), NULL, 0,
+					      NULL) &&
+	       execute_list(list) && are_right(copies, 6);
+}
+
 static bool run_immediate(void)
 {
 	const ze_command_queue_desc_t description = {.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
@@ -366,6 +380,7 @@ int main(int count, char **words)
 		{"again", run_again},   {"several", run_several},     {"constants", run_constants},
 		{"native", run_native}, {"arguments", run_arguments}, {"link", run_link},
 		{"wrong", run_wrong},   {"variable", run_variable},   {"threads", run_threads},
+		{"copies", run_copies},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof(programs) / sizeof(*programs); i++)
