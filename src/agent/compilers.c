@@ -16,15 +16,10 @@
 #include <string.h>
 
 #include "agent/caller.h"
-#include "agent/level_zero/level_zero.h"
+#include "agent/lookup.h"
 #include "agent/report.h"
-#include "agent/services.h"
 
 #define EXPORT __attribute__((visibility("default")))
-
-/* libgputap-lineinfo.so has no part of Level Zero. */
-#pragma weak gt_ze_is_hooked
-#pragma weak gt_ze_hook
 
 /* Of nvrtcResult and nvJitLinkResult: internal errors. */
 enum {
@@ -44,28 +39,7 @@ enum { LIBRARIES = 8 }; /* whose hooks dlsym returns */
 	X(6, __VA_ARGS__)                                                                          \
 	X(7, __VA_ARGS__)
 
-/* ---- the loader ------------------------------------------------------------------------ */
-
-typedef void *dlsym_function(void *handle, const char *name);
-
-EXPORT void *dlsym(void *handle, const char *name);
-
-static dlsym_function *real_dlsym(void)
-{
-	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-	static _Atomic(dlsym_function *) found;
-	dlsym_function *function = atomic_load_explicit(&found, memory_order_relaxed);
-
-	for (size_t i = 0; !function && i < sizeof(versions) / sizeof(versions[0]); i++)
-		function = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-	atomic_store_explicit(&found, function, memory_order_relaxed);
-	return function;
-}
-
-void *gt_agent_real_dlsym(void *handle, const char *name)
-{
-	return real_dlsym()(handle, name);
-}
+/* ---- other libraries ------------------------------------------------------------------- */
 
 /* A function of the library at an address, or of what this library needs; NULL: none. */
 static void *find_beside(const void *address, const char *name)
@@ -78,17 +52,9 @@ static void *find_beside(const void *address, const char *name)
 	handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	if (!handle)
 		return NULL;
-	function = real_dlsym()(handle, name);
+	function = gt_agent_real_dlsym(handle, name);
 	dlclose(handle);
 	return function;
-}
-
-static bool is_own(const void *function)
-{
-	Dl_info info, self;
-
-	return dladdr(function, &info) && dladdr((void *)is_own, &self) &&
-	       info.dli_fbase == self.dli_fbase;
 }
 
 /* The library's own function that a caller means by a name; NULL: none. */
@@ -96,7 +62,8 @@ static void *find_for_caller(const void *caller, const char *name)
 {
 	void *function = find_beside(caller, name);
 
-	return function && !is_own(function) ? function : real_dlsym()(RTLD_NEXT, name);
+	return function && !gt_agent_is_own(function) ? function
+						      : gt_agent_real_dlsym(RTLD_NEXT, name);
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -300,15 +267,23 @@ static void *find_hook(void *function, int number, const char *suffix)
 	return library < 0 ? NULL : hooks[number][library];
 }
 
-/* dlsym for a function of the table. */
-static void *find_compiler_function(void *handle, const char *name, int number, const char *suffix,
-				    const void *address)
+bool gt_compiler_is_hooked(const void *handle, const char *name)
+{
+	const char *suffix;
+
+	return find_function(name, &suffix) >= 0;
+}
+
+void *gt_compiler_find(void *handle, const char *name, const void *address)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
-	bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
-	void *function = is_global ? find_for_caller(address, name) : real_dlsym()(handle, name);
+	void *function = gt_agent_is_global(handle) ? find_for_caller(address, name)
+						    : gt_agent_real_dlsym(handle, name);
 	/* The handle of the program finds the agent's own. */
-	void *own = function && is_own(function) ? real_dlsym()(RTLD_NEXT, name) : function;
+	void *own = function && gt_agent_is_own(function) ? gt_agent_real_dlsym(RTLD_NEXT, name)
+							  : function;
+	const char *suffix;
+	int number = find_function(name, &suffix);
 	void *hook = own ? find_hook(own, number, suffix) : NULL;
 
 	/* What was not found on the way is no error of the program's call. */
@@ -316,38 +291,4 @@ static void *find_compiler_function(void *handle, const char *name, int number, 
 		dlerror();
 	gt_agent_restore_caller(&caller);
 	return hook ? hook : own;
-}
-
-/* Whether functions of libraries whose calls are traced may have such a name. */
-static bool is_traced_name(const void *handle, const char *name)
-{
-	return handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
-	       (!strncmp(name, "cu", 2) || !strncmp(name, "__cu", 4) || !strncmp(name, "nccl", 4));
-}
-
-/* The agent's own functions are found first where a handle includes the program. */
-static void *find_level_zero_function(void *handle, const char *name)
-{
-	bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT;
-	void *function = real_dlsym()(is_global ? RTLD_NEXT : handle, name);
-
-	return function && is_own(function) ? function : gt_ze_hook(name, function);
-}
-
-/*
- * All other calls leave by a jump (-O2), not by a call: the loader uses the return address to find
- * out what RTLD_NEXT and RTLD_DEFAULT mean.
- */
-void *dlsym(void *handle, const char *name)
-{
-	const char *suffix;
-	int number = name[0] == 'n' || name[0] == '_' ? find_function(name, &suffix) : -1;
-
-	if (gt_ze_is_hooked && name[0] == 'z' && gt_ze_is_hooked(name))
-		return find_level_zero_function(handle, name);
-	if (number < 0 && is_traced_name(handle, name))
-		return gt_agent_wrap(name, real_dlsym()(handle, name), __builtin_return_address(0));
-	if (number < 0)
-		return real_dlsym()(handle, name);
-	return find_compiler_function(handle, name, number, suffix, __builtin_return_address(0));
 }

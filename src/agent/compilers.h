@@ -25,6 +25,10 @@ struct gt_compiler {
 #undef CALLED
 };
 
+/* For the table of lookup.h: dlsym for a function of this table. */
+bool gt_compiler_is_hooked(const void *handle, const char *name);
+void *gt_compiler_find(void *handle, const char *name, const void *caller);
+
 #define UNPACK(...) __VA_ARGS__
 
 /* The hooks, with the library whose function the program calls. */

@@ -19,6 +19,7 @@
 #include "agent/agent.h"
 #include "agent/environment.h"
 #include "agent/functions.h"
+#include "agent/lookup.h"
 #include "agent/services.h"
 #include "agent/work.h"
 

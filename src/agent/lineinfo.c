@@ -11,10 +11,18 @@
 
 #include "agent/caller.h"
 #include "agent/compilers.h"
+#include "agent/lookup.h"
 #include "agent/report.h"
 
 /* Of the driver nothing is called. */
 struct gt_agent_functions gt_driver;
+
+const struct gt_agent_hooked gt_agent_hooked[] = {
+	{"nvrtc", gt_compiler_is_hooked, gt_compiler_find},
+	{"nvJitLink", gt_compiler_is_hooked, gt_compiler_find},
+	{"__nvJitLink", gt_compiler_is_hooked, gt_compiler_find},
+	{NULL, NULL, NULL},
+};
 
 static const char lineinfo[] = "-lineinfo";
 

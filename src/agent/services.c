@@ -2,6 +2,7 @@
 #include "agent/services.h"
 
 #include "agent/agent.h"
+#include "agent/lookup.h"
 
 const struct gt_agent_services *gt_agent_services(void)
 {

@@ -41,5 +41,4 @@ __attribute__((visibility("default"))) const struct gt_agent_services *gt_agent_
 /* Inside the agent: `function`, or what stands for it where calls are traced. */
 void gt_agent_set_wrap(gt_agent_wrap_function *wrap);
 void *gt_agent_wrap(const char *symbol, void *function, const void *caller);
-void *gt_agent_real_dlsym(void *handle, const char *name);
 void *gt_agent_real_dlopen(const char *path, int mode);

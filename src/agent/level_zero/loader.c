@@ -12,6 +12,7 @@
 #include "agent/environment.h"
 #include "agent/level_zero/level_zero.h"
 #include "agent/level_zero/private.h"
+#include "agent/lookup.h"
 #include "agent/services.h"
 
 #define LOADER "libze_loader.so.1"
@@ -78,19 +79,26 @@ static size_t find_hook(const char *name)
 	return number;
 }
 
-bool gt_ze_is_hooked(const char *name)
+bool gt_ze_is_hooked(const void *handle, const char *name)
 {
 	return find_hook(name) < sizeof(hooks) / sizeof(hooks[0]);
 }
 
-void *gt_ze_hook(const char *name, void *function)
+/* The hook in place of the loader's own function. */
+static void *hook_function(const char *name, void *function)
 {
 	size_t number = find_hook(name);
 
-	if (!function)
-		return NULL;
 	gt_ze_find_loader();
 	return *(void **)((char *)&gt_ze + hooks[number].offset) == function
 		       ? hooks[number].function
 		       : function;
+}
+
+void *gt_ze_find(void *handle, const char *name, const void *caller)
+{
+	void *function = gt_agent_real_dlsym(gt_agent_is_global(handle) ? RTLD_NEXT : handle, name);
+
+	/* The agent's own functions are found first where a handle includes the program. */
+	return !function || gt_agent_is_own(function) ? function : hook_function(name, function);
 }
