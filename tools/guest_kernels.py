@@ -227,6 +227,40 @@ def first_modules(modules):
                  for number, name in enumerate(modules.in_order(FIRST_MODULES))])
 
 
+SIGNATURE = b"~Module signature appended~\n"
+SYMTAB, FUNCTION, RESERVED = 2, 2, 0xff00  # SHT_SYMTAB, STT_FUNC, SHN_LORESERVE of elf(5)
+
+
+def without_signature(module):
+    """Verifying it takes long in a guest. include/linux/module_signature.h: its length is the last
+    of the 12 bytes before the marker."""
+    if not module.endswith(SIGNATURE):
+        return module
+    end = len(module) - len(SIGNATURE)
+    length, = struct.unpack_from(">I", module, end - 4)
+    return module[:end - 12 - length]
+
+
+def with_names_of_functions(module):
+    """A module without the names of its variables and of the padding of functions. Where it loads
+    one, the kernel searches all its names for each function that can be traced:
+    test_for_valid_rec() in kernel/trace/ftrace.c."""
+    table, = struct.unpack_from("<Q", module, 0x28)
+    size, count = struct.unpack_from("<HH", module, 0x3a)
+    sections = [struct.unpack_from("<IIQQQQI", module, table + i * size) for i in range(count)]
+    changed = bytearray(module)
+    for _, kind, _, _, start, length, strings in sections:
+        if kind != SYMTAB:
+            continue
+        names = sections[strings][4]
+        for symbol in range(start, start + length, 24):
+            name, info, _, section = struct.unpack_from("<IBBH", module, symbol)
+            is_function = info & 15 == FUNCTION and not module.startswith(b"__pfx_", names + name)
+            if 0 < section < RESERVED and not is_function:
+                struct.pack_into("<I", changed, symbol, 0)
+    return bytes(changed)
+
+
 def write_tree(modules, tree):
     """Write the modules that can be loaded in the guest, and modules.dep for them."""
     wanted = [name for name, (path, _) in modules.files.items() if TREE.match(path)]
@@ -235,7 +269,7 @@ def write_tree(modules, tree):
         path, contents = modules.files[name]
         file = tree / "kernel" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(contents)
+        file.write_bytes(with_names_of_functions(without_signature(contents)))
         needs = [f"kernel/{modules.files[other][0]}"
                  for other in reversed(modules.in_order([name])[:-1])]
         lines.append(f"kernel/{path}: {' '.join(needs)}".rstrip() + "\n")

@@ -45,6 +45,28 @@ need_guest() {
 	[[ ${stderr_lines[1]} == *'Kernel panic - not syncing: sysrq triggered crash' ]]
 }
 
+@test "a module of a guest has no signature, and the names of functions alone" {
+	need_command cc
+	need_command readelf
+	cd "$BATS_TEST_TMPDIR"
+	echo 'extern int other(int); int table[4] = {1}; int __pfx_sum(void) { return 1; }
+		int sum(int i) { return other(i) + table[i]; }' | cc -x c -c -o module.o -
+	{
+		cat module.o
+		# struct module_signature with a signature of 9 bytes.
+		printf 'SIGNATURE\0\0\2\0\0\0\0\0\0\0\0\11~Module signature appended~\n'
+	} >signed.o
+	PYTHONPATH=$root/tools python3 -B -c 'import guest_kernels, pathlib
+module = guest_kernels.without_signature(pathlib.Path("signed.o").read_bytes())
+pathlib.Path("unsigned.o").write_bytes(module)
+pathlib.Path("short.o").write_bytes(guest_kernels.with_names_of_functions(module))'
+	cmp module.o unsigned.o
+	observe readelf --symbols --wide short.o
+	expect_no_output_line '(table|__pfx_sum)$'
+	expect_output_line ' FUNC +GLOBAL .* sum$'
+	expect_output_line ' UND other$'
+}
+
 @test "without QEMU, or without apt to fetch a kernel, the reason is reported" {
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	cd "$BATS_TEST_TMPDIR"
