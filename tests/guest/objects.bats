@@ -6,14 +6,23 @@ load guest
 
 objects=("$build"/src/probe/*.skel.h.linked.o "$build"/src/run/*.skel.h.linked.o)
 
-@test "the kernel verifies every BPF program" {
+# All programs are loaded once, with the modules whose types they read.
+setup_file() {
+	[ ! -e /run/guest/run ] || modprobe -a fakegpu nvidia nvidia-uvm 2>/dev/null || :
+	[ "$(id -u)" != 0 ] || [ ! -e "${objects[0]}" ] ||
+		"$build/tests/guest/load-bpf" "${objects[@]}" >"$BATS_FILE_TMPDIR/results" || :
+}
+
+setup() {
 	need_root
 	need_file "${objects[0]}" "BPF object"
-	observe "$build/tests/guest/load-bpf" "${objects[@]}"
-	expect_status 0
+	output=$(cat "$BATS_FILE_TMPDIR/results")
+}
+
+@test "the kernel verifies every BPF program" {
 	expect_no_output_line '^not ok|^Bail'
 	expect_output_line '^ok [0-9]+ - calls.skel.h.linked.o: call_entry'
-	[ "${#lines[@]}" -gt 50 ]
+	expect_output_line '^1\.\.([6-9]|[1-9][0-9])[0-9]$'
 }
 
 # Programs are skipped for trace events that this kernel does not have, and for no others.
@@ -21,10 +30,7 @@ objects=("$build"/src/probe/*.skel.h.linked.o "$build"/src/run/*.skel.h.linked.o
 	local event events=/sys/kernel/tracing/events
 	need_modules fakegpu nvidia nvidia-uvm
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
-	observe "$build/tests/guest/load-bpf" \
-		"$build"/src/probe/{drm,fence,vblank,pcie,sched,syscall}.skel.h.linked.o
-	expect_status 0
-	expect_no_output_line '^not ok'
+	output=$(grep -E ' - (drm|fence|vblank|pcie|sched|syscall)\.skel' <<<"$output")
 	expect_no_output_line '\((raw_tp|k?probe|kretprobe|fentry|fexit)/.* # SKIP'
 	while read -r event; do
 		[ ! -e "$events/$event" ] || fail "$event exists, and its program is skipped"
