@@ -47,8 +47,9 @@ expect_runs() {
 	expect_runs exec 1
 }
 
-@test "a program that is executed with an empty environment runs without the agent" {
+@test "a program that is executed with an empty environment, or another LD_PRELOAD, runs without the agent" {
 	expect_runs exec-empty 0
+	expect_runs exec-preload 0
 }
 
 @test "a program that clears its environment, or changes it meanwhile, is patched" {
@@ -60,6 +61,10 @@ expect_runs() {
 	for _ in 1 2 3; do
 		expect_runs threads 8
 	done
+}
+
+@test "a thread with the smallest stack loads modules" {
+	expect_runs small-stack 1
 }
 
 @test "a thread that is cancelled while it loads a module ends after the load" {

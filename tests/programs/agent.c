@@ -162,6 +162,11 @@ static bool exec_with_empty_environment(void)
 	return false;
 }
 
+static bool exec_with_other_preload(void)
+{
+	return !setenv("LD_PRELOAD", "libm.so.6", 1) && exec_self();
+}
+
 /* ---- the environment ------------------------------------------------------------------- */
 
 static bool clear_environment(void)
@@ -222,6 +227,18 @@ static bool load_in_threads(void)
 	for (int i = 0; i < LOADERS; i++)
 		right &= !pthread_join(threads[i], &result) && !result;
 	return right;
+}
+
+static bool load_on_small_stack(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	void *result = (void *)1;
+
+	return start_driver() && !pthread_attr_init(&attributes) &&
+	       !pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) &&
+	       !pthread_create(&thread, &attributes, load_in_thread, NULL) &&
+	       !pthread_join(thread, &result) && !result;
 }
 
 static atomic_bool has_loaded;
@@ -604,9 +621,11 @@ static const struct {
 	{"vfork-exec", vfork_and_exec},
 	{"exec", exec_self},
 	{"exec-empty", exec_with_empty_environment},
+	{"exec-preload", exec_with_other_preload},
 	{"clear-environment", clear_environment},
 	{"change-environment", change_environment_meanwhile},
 	{"threads", load_in_threads},
+	{"small-stack", load_on_small_stack},
 	{"cancel", cancel_thread},
 	{"signals", receive_signals},
 	{"errno", keep_errno},
