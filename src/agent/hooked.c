@@ -5,7 +5,7 @@
 #include "agent/lookup.h"
 #include "agent/services.h"
 
-/* RTLD_NEXT and RTLD_DEFAULT have their meaning for the caller alone: the loader looks at it. */
+/* RTLD_NEXT and RTLD_DEFAULT have their meaning for the caller alone, which the loader examines. */
 static bool is_in_library(const void *handle, const char *name)
 {
 	return !gt_agent_is_global(handle);
