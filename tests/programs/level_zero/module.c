@@ -9,6 +9,8 @@
 
 #include "standin.h"
 
+#include <CL/cl_icd.h>
+
 enum {
 	MAX_SIZE = 1 << 20, /* bytes of a module's bitcode */
 };
@@ -268,14 +270,22 @@ void standin_fill_build_log(ze_module_build_log_dditable_t *table)
 
 /* ---- kernels ---- */
 
+/* By the implementation's function: the one of OpenCL's loader is one that tools observe. */
+static cl_kernel create_implementation_kernel(cl_program program, const char *name)
+{
+	const struct _cl_icd_dispatch *functions = *(const struct _cl_icd_dispatch **)program;
+	cl_int error;
+
+	return functions->clCreateKernel(program, name, &error);
+}
+
 static ze_result_t create_kernel(ze_module_handle_t handle, const ze_kernel_desc_t *description,
 				 ze_kernel_handle_t *ret_kernel)
 {
 	const struct standin_module *module = (const struct standin_module *)handle;
 	struct standin_kernel *kernel = calloc(1, sizeof(*kernel));
-	cl_int error;
 
-	kernel->kernel = clCreateKernel(module->program, description->pKernelName, &error);
+	kernel->kernel = create_implementation_kernel(module->program, description->pKernelName);
 	if (!kernel->kernel) {
 		free(kernel);
 		return ZE_RESULT_ERROR_INVALID_KERNEL_NAME;
