@@ -256,8 +256,12 @@ void gt_launch_matches_add_grid(struct gt_launch_matches *matches, const void *r
 	}
 	number = matches->grids.count + 1;
 	if (matches->grids.count == GT_LAUNCH_MATCHES_MAX ||
-	    gt_vec_push(&matches->grids, (struct gt_launch_grid){grid.launch, grid.time, name,
-								 grid.pid, grid.kernel}) ||
+	    gt_vec_push(&matches->grids, (struct gt_launch_grid){.launch = grid.launch,
+								 .time = grid.time,
+								 .name = name,
+								 .call_name = name,
+								 .pid = grid.pid,
+								 .kernel = grid.kernel}) ||
 	    gt_hash_set(matches->grids_by_key, &key, sizeof(key), (void *)number))
 		matches->not_counted++;
 }
@@ -289,8 +293,8 @@ static int compare_grids(const void *a, const void *b)
 
 	if (one->pid != other->pid)
 		return compare_u64(one->pid, other->pid);
-	if (one->name != other->name)
-		return compare_u64(one->name, other->name);
+	if (one->call_name != other->call_name)
+		return compare_u64(one->call_name, other->call_name);
 	return compare_u64(one->launch, other->launch);
 }
 
@@ -333,7 +337,7 @@ static void count_ambiguous(struct gt_launch_matches *matches, struct launch_cal
 static void match_grids(struct gt_launch_matches *matches, uint32_t pid,
 			const struct gt_launch_grid *grids, size_t count)
 {
-	struct launch_calls calls = find_calls(matches, pid, false, grids->name);
+	struct launch_calls calls = find_calls(matches, pid, false, grids->call_name);
 	size_t each = 1;
 
 	if (!calls.count) {
@@ -379,13 +383,13 @@ static void name_by_order(struct gt_launch_matches *matches)
 	if (!is_one_process(matches) || matches->calls.count != matches->grids.count)
 		return;
 	gt_vec_each (grid, &matches->grids)
-		grid->name = 0;
+		grid->call_name = 0;
 }
 
 static bool has_grids(const struct gt_launch_matches *matches, uint32_t pid, uint64_t name)
 {
 	gt_vec_each (grid, &matches->grids)
-		if (grid->pid == pid && grid->name == name)
+		if (grid->pid == pid && grid->call_name == name)
 			return true;
 	return false;
 }
@@ -461,7 +465,7 @@ int gt_launch_matches_solve(struct gt_launch_matches *matches,
 
 		for (end = i; end < matches->grids.count &&
 			      matches->grids.items[end].pid == grids->pid &&
-			      matches->grids.items[end].name == grids->name;)
+			      matches->grids.items[end].call_name == grids->call_name;)
 			end++;
 		match_grids(matches, grids->pid, grids, end - i);
 	}

@@ -23,6 +23,7 @@ struct gt_launch_call {
 
 struct gt_launch_grid {
 	uint64_t launch, time, name;
+	uint64_t call_name; /* of the calls that it is matched with: `name`, or 0 for all */
 	uint32_t pid, kernel;
 };
 

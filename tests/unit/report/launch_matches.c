@@ -125,6 +125,22 @@ TEST("grids are matched with the calls of their kernel in the order of launch id
 	stop();
 }
 
+TEST("where no call has a known kernel, all are matched by their order, and the grids keep their "
+     "names")
+{
+	start();
+	call(1, 1000);
+	call(2, 2000);
+	grid(1, "step", 1500);
+	grid(2, "other", 2700);
+	solve();
+	CHECK_INT(matches->items.count, 2);
+	gt_vec_each (match, &matches->items)
+		CHECK(match->grid->name ==
+		      gt_launch_name(match->call->begin == 1000 ? "step" : "other"));
+	stop();
+}
+
 TEST("the earliest record of a grid counts")
 {
 	start();
