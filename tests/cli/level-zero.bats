@@ -8,7 +8,7 @@ example=$build/examples/level-zero/level-zero-vectoradd
 test_program=$build/tests/programs/level_zero/level_zero
 
 setup() {
-	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+	export POCL_CACHE_DIR=$BATS_FILE_TMPDIR # a kernel is compiled once
 	export ZE_ENABLE_ALT_DRIVERS=$build/tests/programs/level_zero/libze_standin.so
 	cd "$BATS_TEST_TMPDIR" || return
 	need_file "$ZE_ENABLE_ALT_DRIVERS" "driver of Level Zero for tests (libze-dev, ocl-icd-opencl-dev)"

@@ -25,7 +25,7 @@ setup_file() {
 }
 
 setup() {
-	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+	export POCL_CACHE_DIR=$BATS_FILE_TMPDIR # a kernel is compiled once
 	count=$BATS_FILE_TMPDIR/count.o
 	cd "$BATS_TEST_TMPDIR" || return
 	need_file "$kernels" "test program for OpenCL (ocl-icd-opencl-dev, opencl-c-headers)"

@@ -9,7 +9,7 @@ vendors=$build/tests/programs/vendors
 setup() {
 	need_probes
 	cd "$BATS_TEST_TMPDIR" || return
-	export POCL_CACHE_DIR=$BATS_TEST_TMPDIR
+	export POCL_CACHE_DIR=$BATS_FILE_TMPDIR # a kernel is compiled once
 }
 
 need_opencl() {
