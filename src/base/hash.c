@@ -13,7 +13,7 @@
 
 #define EMPTY UINT32_MAX
 #define REMOVED (UINT32_MAX - 1)
-#define MAX_SMALL 8 /* bytes of a key that is stored in its entry */
+#define MAX_SMALL 16 /* bytes of a key that is stored in its entry */
 
 struct hash_entry {
 	void *value;   /* NULL: removed */
@@ -21,7 +21,7 @@ struct hash_entry {
 	uint32_t length;
 	union {
 		void *key;
-		uint64_t small;
+		char small[MAX_SMALL];
 	};
 };
 
@@ -53,7 +53,7 @@ static uint64_t hash_bytes(const struct gt_hash *table, const void *key, size_t 
 
 static const void *entry_key(const struct hash_entry *entry)
 {
-	return entry->length > MAX_SMALL ? entry->key : &entry->small;
+	return entry->length > MAX_SMALL ? entry->key : entry->small;
 }
 
 static void free_key(struct hash_entry *entry)
@@ -111,9 +111,10 @@ static uint32_t *find(const struct gt_hash *table, const void *key, size_t lengt
 	return NULL;
 }
 
-static struct hash_entry *find_entry(const struct gt_hash *table, const void *key, size_t length)
+static struct hash_entry *find_entry(const struct gt_hash *table, const void *key, size_t length,
+				     uint32_t hash)
 {
-	uint32_t *slot = find(table, key, length, (uint32_t)hash_bytes(table, key, length));
+	uint32_t *slot = find(table, key, length, hash);
 
 	return slot ? &table->entries[*slot] : NULL;
 }
@@ -165,16 +166,16 @@ static int rebuild(struct gt_hash *table)
 
 void *gt_hash_get(const struct gt_hash *table, const void *key, size_t length)
 {
-	struct hash_entry *entry = find_entry(table, key, length);
+	uint32_t hash = (uint32_t)hash_bytes(table, key, length);
+	struct hash_entry *entry = find_entry(table, key, length, hash);
 
 	return entry ? entry->value : NULL;
 }
 
 static int set_key(struct hash_entry *entry, const void *key, size_t length)
 {
-	entry->small = 0;
 	if (length <= MAX_SMALL) {
-		memcpy(&entry->small, key, length);
+		memcpy(entry->small, key, length);
 		return 0;
 	}
 	entry->key = malloc(length);
@@ -186,9 +187,9 @@ static int set_key(struct hash_entry *entry, const void *key, size_t length)
 
 int gt_hash_set(struct gt_hash *table, const void *key, size_t length, void *value)
 {
-	struct hash_entry *entry = find_entry(table, key, length);
 	struct hash_entry added = {.value = value,
 				   .hash = (uint32_t)hash_bytes(table, key, length)};
+	struct hash_entry *entry = find_entry(table, key, length, added.hash);
 	int error = 0;
 
 	if (entry) {
