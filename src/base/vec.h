@@ -30,6 +30,16 @@ int gt_vec_grow(void **items, size_t *capacity, size_t count, size_t item_size);
 		gt_vec_error;                                                                      \
 	})
 
+/* Allocates the room for `more` further items at once. 0 or -ENOMEM. */
+#define gt_vec_expect(vec, more)                                                                   \
+	({                                                                                         \
+		size_t gt_vec_wanted = (vec)->count + (more);                                      \
+		gt_vec_wanted <= (vec)->capacity                                                   \
+			? 0                                                                        \
+			: gt_vec_grow((void **)&(vec)->items, &(vec)->capacity,                    \
+				      (gt_vec_wanted + 1) / 2, sizeof(*(vec)->items));             \
+	})
+
 #define gt_vec_each(item, vec)                                                                     \
 	for (__typeof__((vec)->items + 0) item = (vec)->items;                                     \
 	     item && item < (vec)->items + (vec)->count; item++)

@@ -64,23 +64,16 @@ uint32_t *gt_spirv_grow(struct gt_spirv_words *words, size_t count)
 	return items;
 }
 
-static void add_word(struct gt_spirv_words *words, uint32_t word)
-{
-	uint32_t *room = gt_spirv_reserve(words, 1);
-
-	if (room)
-		*room = word;
-}
-
 void gt_spirv_add_more(struct gt_spirv_words *words, unsigned opcode, const uint32_t *operands,
 		       size_t count, const uint32_t *more, size_t more_count)
 {
 	uint32_t *room = gt_spirv_begin(words, opcode, count + more_count);
 
-	if (room && count)
-		memcpy(room, operands, count * sizeof(*room));
-	if (room && more_count)
-		memcpy(room + count, more, more_count * sizeof(*room));
+	/* Loops: gcc's string instructions for a copy of unknown size are slow on a few words. */
+	for (size_t i = 0; room && i < count; i++)
+		room[i] = operands[i];
+	for (size_t i = 0; room && i < more_count; i++)
+		room[count + i] = more[i];
 }
 
 /* Strings are UTF-8 with a NUL, four bytes to a word, the first byte lowest. */
@@ -140,7 +133,7 @@ void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *
 uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint32_t type,
 			 const uint32_t *operands, size_t count)
 {
-	uint32_t key[MAX_OPERANDS + 2], words[MAX_OPERANDS + 2], id;
+	uint32_t key[MAX_OPERANDS + 2], head[2], id;
 	size_t size = (count + 2) * sizeof(*key), length = 0;
 
 	if (builder->failed || count > MAX_OPERANDS) {
@@ -149,18 +142,17 @@ uint32_t gt_spirv_global(struct gt_spirv_builder *builder, unsigned opcode, uint
 	}
 	key[0] = opcode;
 	key[1] = type;
-	if (count)
-		memcpy(key + 2, operands, count * sizeof(*key));
+	for (size_t i = 0; i < count; i++)
+		key[i + 2] = operands[i];
 	id = (uint32_t)(uintptr_t)gt_hash_get(builder->known, key, size);
 	if (id)
 		return id;
 	id = gt_spirv_id(builder);
 	if (type)
-		words[length++] = type;
-	words[length++] = id;
-	if (count)
-		memcpy(words + length, operands, count * sizeof(*words));
-	gt_spirv_add(&builder->sections[GT_SPIRV_GLOBALS], opcode, words, length + count);
+		head[length++] = type;
+	head[length++] = id;
+	gt_spirv_add_more(&builder->sections[GT_SPIRV_GLOBALS], opcode, head, length, operands,
+			  count);
 	builder->failed |= gt_hash_set(builder->known, key, size, (void *)(uintptr_t)id) != 0;
 	return id;
 }
@@ -336,30 +328,34 @@ void gt_spirv_add_entry_point(struct gt_spirv_builder *builder, uint32_t functio
 			    0);
 }
 
-static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *section)
+static void add_words(struct gt_strbuf *binary, const uint32_t *words, size_t count)
 {
-	binary->failed |= section->failed;
 	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-		gt_strbuf_add(binary, (const char *)section->words.items,
-			      section->words.count * sizeof(uint32_t));
+		gt_strbuf_add(binary, (const char *)words, count * sizeof(*words));
 		return;
 	}
-	for (size_t i = 0; i < section->words.count; i++) {
-		uint32_t word = __builtin_bswap32(section->words.items[i]);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t word = __builtin_bswap32(words[i]);
 
 		gt_strbuf_add(binary, (const char *)&word, sizeof(word));
 	}
 }
 
+static void add_section(struct gt_strbuf *binary, const struct gt_spirv_words *section)
+{
+	binary->failed |= section->failed;
+	add_words(binary, section->words.items, section->words.count);
+}
+
 int gt_spirv_finish(const struct gt_spirv_builder *builder, struct gt_strbuf *binary)
 {
-	struct gt_spirv_words head = {0};
+	uint32_t head[] = {SpvMagicNumber, builder->version, builder->generator, builder->bound, 0};
+	size_t count = builder->processed.words.count + builder->declarations.words.count;
 
-	for (size_t i = 0; i < 5; i++)
-		add_word(&head, (uint32_t[]){SpvMagicNumber, builder->version, builder->generator,
-					     builder->bound, 0}[i]);
-	add_section(binary, &head);
-	gt_spirv_words_clear(&head);
+	for (unsigned i = 0; i < GT_SPIRV_SECTIONS; i++)
+		count += builder->sections[i].words.count;
+	gt_strbuf_reserve(binary, sizeof(head) + count * sizeof(*head));
+	add_words(binary, head, gt_countof(head));
 	for (unsigned i = 0; i < GT_SPIRV_SECTIONS; i++) {
 		if (i == GT_SPIRV_FUNCTIONS)
 			add_section(binary, &builder->declarations);

@@ -82,6 +82,13 @@ static inline uint32_t *gt_spirv_reserve(struct gt_spirv_words *words, size_t co
 
 /* The upper half of an instruction's first word is its length in words. */
 #define GT_SPIRV_LENGTH_SHIFT 16
+/* Allocate the room for `count` words that will be added, at once. */
+static inline void gt_spirv_expect(struct gt_spirv_words *words, size_t count)
+{
+	if (gt_spirv_reserve(words, count))
+		words->words.count -= count;
+}
+
 /* Begin an instruction: the room for its `count` operands. NULL: out of memory. */
 static inline uint32_t *gt_spirv_begin(struct gt_spirv_words *words, unsigned opcode, size_t count)
 {

@@ -307,6 +307,8 @@ static int generate(struct gt_ptxgen *gen)
 {
 	int error = run_passes(gen);
 
+	if (!error)
+		error = gt_vec_expect(&gen->list.rows, gen->job->program->count * 2u);
 	gen->text_limit = gen->options->max_text ? gen->options->max_text : GT_MAX_TRANSLATED;
 	if (!error)
 		error = gt_ptxgen_emit_function(gen, 0);

@@ -9,6 +9,11 @@
 
 #include "gpubpf/spirvgen/private.h"
 
+enum {
+	WORDS_OF_ROW = 8, /* that most programs do not exceed */
+	WORDS_OF_VARIABLE = 4,
+};
+
 int gt_spirvgen_fail(struct gt_spirvgen *gen, int error, const char *format, ...)
 {
 	char place[32], text[256];
@@ -113,16 +118,23 @@ uint32_t gt_spirvgen_label(struct gt_spirvgen *gen, struct gt_ptxgen_value label
 int gt_spirvgen_open_tables(struct gt_spirvgen *gen)
 {
 	const struct gt_ptxgen_list *list = &gen->selection->list;
-	bool failed = false;
+	size_t count = 0;
 
 	memset(gen->common, 0, sizeof(gen->common));
 	gen->others = gt_hash_new();
 	gen->labels = gt_hash_new();
+	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++)
+		count += list->temporaries[i] + 1u;
+	gen->notes = calloc(count, sizeof(*gen->notes));
+	if (!gen->notes || !gen->others || !gen->labels || gt_vec_expect(&gen->registers, count))
+		return -ENOMEM;
+	count = 0;
 	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++) {
-		gen->temporaries[i] = calloc(list->temporaries[i] + 1u, sizeof(uint32_t));
-		failed |= !gen->temporaries[i];
+		gen->temporaries[i] = gen->notes + count;
+		count += list->temporaries[i] + 1u;
 	}
-	return failed || !gen->others || !gen->labels ? -ENOMEM : 0;
+	gt_spirv_expect(&gen->variables, count * WORDS_OF_VARIABLE);
+	return 0;
 }
 
 void gt_spirvgen_close_tables(struct gt_spirvgen *gen)
@@ -130,10 +142,8 @@ void gt_spirvgen_close_tables(struct gt_spirvgen *gen)
 	gt_hash_free(gen->others);
 	gt_hash_free(gen->labels);
 	gen->others = gen->labels = NULL;
-	for (unsigned i = 0; i < GT_PTXGEN_REGISTER_CLASSES; i++) {
-		free(gen->temporaries[i]);
-		gen->temporaries[i] = NULL;
-	}
+	free(gen->notes);
+	gen->notes = NULL;
 	gt_vec_free(&gen->registers);
 }
 
@@ -312,18 +322,23 @@ void gt_spirvgen_write(struct gt_spirvgen *gen, struct gt_ptxgen_value target, u
 
 /* ---- rows ---- */
 
+static bool is_branch(const struct gt_ptxgen_row *row)
+{
+	return *row->opcode.name == 'b' && !strcmp(row->opcode.name, "bra");
+}
+
 /* Lower an instruction that is executed where a predicate holds. */
 static void lower_guarded(struct gt_spirvgen *gen)
 {
 	uint32_t holds = gt_spirv_id(gen->builder), done = gt_spirv_id(gen->builder);
 	uint32_t condition = gt_spirvgen_read_predicate(gen, gen->row->guard.predicate);
-	bool is_branch = !strcmp(gen->row->opcode.name, "bra");
+	bool branches = is_branch(gen->row);
 
-	if (is_branch)
+	if (branches)
 		holds = gt_spirvgen_label(gen, gen->row->operands[0].value);
 	gt_spirvgen_branch_if(gen, condition, gen->row->guard.holds ? holds : done,
 			      gen->row->guard.holds ? done : holds);
-	if (!is_branch) {
+	if (!branches) {
 		gt_spirvgen_begin_block(gen, holds);
 		gt_spirvgen_lower(gen);
 	}
@@ -339,7 +354,7 @@ static void lower_row(struct gt_spirvgen *gen)
 		return;
 	else if (gen->row->guard.predicate.class == GT_PTXGEN_PREDICATE)
 		lower_guarded(gen);
-	else if (!strcmp(gen->row->opcode.name, "bra"))
+	else if (is_branch(gen->row))
 		gt_spirvgen_branch(gen, gt_spirvgen_label(gen, gen->row->operands[0].value));
 	else
 		gt_spirvgen_lower(gen);
@@ -448,16 +463,40 @@ static void emit_arguments(struct gt_spirvgen *gen)
 	gt_spirvgen_write(gen, r2, gen->memory_size, 64, false);
 }
 
-static struct gt_spirvgen_block *find_block(struct gt_spirvgen *gen, struct gt_hash *by_label,
+/* Blocks by label: 1 + index, from the lowest label on. */
+struct labels {
+	uint32_t lowest, count;
+	uint32_t *blocks;
+};
+
+static int index_blocks(const struct gt_spirvgen *gen, struct labels *labels)
+{
+	uint32_t lowest = UINT32_MAX, highest = 0;
+
+	gt_vec_each (block, &gen->blocks) {
+		lowest = block->label < lowest ? block->label : lowest;
+		highest = block->label > highest ? block->label : highest;
+	}
+	labels->lowest = lowest;
+	labels->count = highest - lowest + 1;
+	labels->blocks = calloc(labels->count, sizeof(*labels->blocks));
+	if (!labels->blocks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < gen->blocks.count; i++)
+		labels->blocks[gen->blocks.items[i].label - lowest] = i + 1;
+	return 0;
+}
+
+static struct gt_spirvgen_block *find_block(struct gt_spirvgen *gen, const struct labels *labels,
 					    uint32_t label)
 {
-	uintptr_t number = (uintptr_t)gt_hash_get_u64(by_label, label);
+	uint32_t at = label - labels->lowest, number = at < labels->count ? labels->blocks[at] : 0;
 
 	return number ? &gen->blocks.items[number - 1] : NULL;
 }
 
 /* The numbers of the blocks that are reached, in postorder. -ENOMEM or their number. */
-static long order_blocks(struct gt_spirvgen *gen, struct gt_hash *by_label, uint32_t *order)
+static long order_blocks(struct gt_spirvgen *gen, const struct labels *labels, uint32_t *order)
 {
 	size_t count = gen->blocks.count, depth = 0;
 	gt_autofree uint32_t *stack = calloc(count + 1, sizeof(*stack));
@@ -476,7 +515,7 @@ static long order_blocks(struct gt_spirvgen *gen, struct gt_hash *by_label, uint
 			depth--;
 			continue;
 		}
-		successor = find_block(gen, by_label, block->successors[next[at]++]);
+		successor = find_block(gen, labels, block->successors[next[at]++]);
 		if (successor && !successor->is_visited) {
 			successor->is_visited = true;
 			stack[depth++] = (uint32_t)(successor - gen->blocks.items);
@@ -489,18 +528,16 @@ int gt_spirvgen_add_blocks(struct gt_spirvgen *gen)
 {
 	struct gt_spirv_words *functions = &gen->builder->sections[GT_SPIRV_FUNCTIONS];
 	gt_autofree uint32_t *order = calloc(gen->blocks.count + 1, sizeof(*order));
-	gt_auto(hash) struct gt_hash *by_label = gt_hash_new();
+	struct labels labels = {0};
 	long count;
 
-	if (!order || !by_label)
+	if (!order || !gen->blocks.count || index_blocks(gen, &labels))
 		return -ENOMEM;
-	for (size_t i = 0; i < gen->blocks.count; i++)
-		if (gt_hash_set_u64(by_label, gen->blocks.items[i].label,
-				    (void *)(uintptr_t)(i + 1)))
-			return -ENOMEM;
-	count = order_blocks(gen, by_label, order);
+	count = order_blocks(gen, &labels, order);
+	free(labels.blocks);
 	if (count < 0)
 		return (int)count;
+	gt_spirv_expect(functions, gen->code.words.count + gen->variables.words.count);
 	for (long i = count; i-- > 0;) {
 		const struct gt_spirvgen_block *block = &gen->blocks.items[order[i]];
 		size_t label_words = 2;
@@ -560,6 +597,7 @@ static void kernel_name(const struct gt_spirvgen *gen, struct gt_strbuf *ret_nam
 
 void gt_spirvgen_lower_rows(struct gt_spirvgen *gen)
 {
+	gt_spirv_expect(&gen->code, gen->selection->list.rows.count * WORDS_OF_ROW);
 	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
 	gt_vec_each (row, &gen->selection->list.rows) {
 		gen->row = row;

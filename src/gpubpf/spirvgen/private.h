@@ -18,6 +18,8 @@
  */
 #pragma once
 
+#include <spirv/unified1/spirv.h>
+
 #include "gpubpf/ptxgen/select.h"
 #include "gpubpf/spirvgen/program.h"
 #include "gpubpf/translate.h"
@@ -56,6 +58,7 @@ struct gt_spirvgen_seen {
 enum {
 	GT_SPIRVGEN_SEEN = 64,
 	GT_SPIRVGEN_COMMON = 32, /* registers of a class that most programs use */
+	GT_SPIRVGEN_BUILTINS = SpvBuiltInLocalInvocationId + 1, /* special.c reads no higher one */
 };
 
 struct gt_spirvgen {
@@ -67,6 +70,7 @@ struct gt_spirvgen {
 	const struct gt_ptxgen_row *row; /* that is lowered */
 	GT_VEC(struct gt_spirvgen_register) registers;
 	uint32_t *temporaries[GT_PTXGEN_REGISTER_CLASSES]; /* by number: 1 + index in registers */
+	uint32_t *notes;                                   /* the memory of temporaries */
 	/* The same for those of the outermost function, and for others, by value. */
 	uint32_t common[GT_PTXGEN_REGISTER_CLASSES][GT_SPIRVGEN_COMMON];
 	struct gt_hash *others;
@@ -76,9 +80,11 @@ struct gt_spirvgen {
 	struct gt_spirv_words variables;                /* of the function */
 	struct gt_spirv_words code;                     /* of the blocks */
 	GT_VEC(struct gt_spirvgen_block) blocks;
-	GT_VEC(uint32_t) interface;                     /* the input variables that are used */
-	uint32_t block;                                 /* the number of blocks begun */
-	bool is_open;                                   /* the last block has no terminator yet */
+	GT_VEC(uint32_t) interface;              /* the input variables that are used */
+	uint32_t builtins[GT_SPIRVGEN_BUILTINS]; /* the same by built-in value; 0: not used */
+	uint32_t vector;                         /* their type; 0: not yet */
+	uint32_t block;                          /* the number of blocks begun */
+	bool is_open;                            /* the last block has no terminator yet */
 	uint32_t memory, memory_size, results, context; /* parameters; context may be 0 */
 	uint32_t local; /* pointer to the first byte of the array; 0: there is none */
 	/* By value of the job: the id of one that is not known here; 0, or no array: a number. */

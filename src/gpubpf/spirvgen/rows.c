@@ -518,7 +518,7 @@ static const struct gt_spirvgen_operation operations[] = {
 /* "u32": letter and bits. False: the text is no type. */
 static bool read_type(const char *text, struct gt_spirvgen_type *ret_type)
 {
-	char *end;
+	const char *digit;
 
 	if (!strcmp(text, "pred")) {
 		*ret_type = (struct gt_spirvgen_type){'b', 1};
@@ -527,13 +527,18 @@ static bool read_type(const char *text, struct gt_spirvgen_type *ret_type)
 	if (!*text || !strchr("bus", *text))
 		return false;
 	ret_type->letter = *text;
-	ret_type->bits = (unsigned)strtoul(text + 1, &end, 10);
-	return end != text + 1 && !*end;
+	ret_type->bits = 0;
+	for (digit = text + 1; *digit >= '0' && *digit <= '9'; digit++)
+		ret_type->bits = ret_type->bits * 10 + (unsigned)(*digit - '0');
+	return digit != text + 1 && !*digit;
 }
 
 static int compare_name(const void *name, const void *operation)
 {
-	return strcmp(name, ((const struct gt_spirvgen_operation *)operation)->name);
+	const char *left = name, *right = ((const struct gt_spirvgen_operation *)operation)->name;
+
+	/* Most comparisons end at the first letter. */
+	return *left != *right ? *left - *right : strcmp(left, right);
 }
 
 /* "<name>[.<suffix>]", truncated. Returns the last '.' in it, or NULL. */

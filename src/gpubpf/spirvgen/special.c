@@ -12,22 +12,24 @@
 /* Note an input variable that the kernel uses. */
 static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin)
 {
-	uint32_t variable = gt_spirv_builtin(gen->builder, builtin);
+	uint32_t *variable = &gen->builtins[builtin];
 
-	gt_vec_each (used, &gen->interface)
-		if (*used == variable)
-			return variable;
-	if (gt_vec_push(&gen->interface, variable))
+	if (*variable)
+		return *variable;
+	*variable = gt_spirv_builtin(gen->builder, builtin);
+	if (gt_vec_push(&gen->interface, *variable))
 		gen->code.failed = true;
-	return variable;
+	return *variable;
 }
 
 uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component)
 {
 	uint32_t wide = gt_spirvgen_int(gen, 64);
-	uint32_t vector = gt_spirv_type_vector(gen->builder, wide, 3);
-	uint32_t whole = gt_spirvgen_emit(gen, SpvOpLoad, vector, use_builtin(gen, builtin));
+	uint32_t variable = use_builtin(gen, builtin), whole;
 
+	if (!gen->vector)
+		gen->vector = gt_spirv_type_vector(gen->builder, wide, 3);
+	whole = gt_spirvgen_emit(gen, SpvOpLoad, gen->vector, variable);
 	return gt_spirvgen_emit(gen, SpvOpCompositeExtract, wide, whole, component);
 }
 
