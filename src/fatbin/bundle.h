@@ -10,7 +10,10 @@
  * An id is <kind>-<architecture>-<vendor>-<system>-<environment>[-<processor>], with an optional
  * environment: "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+",
  * "hip-spirv64-amd-amdhsa--amdgcnspirv", "hip-spirv64----generic",
- * "host-x86_64-unknown-linux--". Compressed bundles begin with "CCOB".
+ * "host-x86_64-unknown-linux--". Compressed bundles (version 1 has no size of all):
+ *
+ *   4 bytes "CCOB", u16 version (1 to 3), u16 method (0 zlib, 1 zstd), size of all, size
+ *   decompressed (u32 each; u64 in version 3), u64 hash, the compressed bundle
  */
 #pragma once
 
@@ -18,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/strbuf.h"
 
 enum gt_bundle_code {
 	GT_BUNDLE_HOST,    /* of the host: without bytes, mostly */
@@ -50,6 +54,13 @@ struct gt_bundles {
 /* 0; -ENOENT: there is no bundle; -EOPNOTSUPP: it is compressed. */
 int gt_bundles_open(const void *bytes, size_t size, struct gt_bundles *ret_bundles,
 		    struct gt_diag *diag);
+/*
+ * Adds what the compressed bundles in some bytes hold to `bundles`, which has at most `max` bytes
+ * then (below 4 GiB). 0; -EINVAL: one is malformed; -EOPNOTSUPP: one has an unknown version or
+ * method; -E2BIG; -ENOMEM.
+ */
+int gt_bundles_decompress(const void *bytes, size_t size, size_t max, struct gt_strbuf *bundles,
+			  struct gt_diag *diag);
 /* 1; 0 at the end; -EINVAL: the bundle is malformed. */
 int gt_bundles_next(struct gt_bundles *bundles, struct gt_bundle_entry *ret_entry,
 		    struct gt_diag *diag);

@@ -10,7 +10,7 @@
 #include "fatbin/bundle.h"
 
 enum {
-	MAX_SECTION = 512 << 20, /* bytes */
+	MAX_SECTION = 512 << 20, /* bytes, and those of compressed bundles */
 	MAX_NAME = 64,           /* characters of a processor's */
 	MAX_NAMES = 200,         /* of all */
 };
@@ -65,6 +65,20 @@ static int examine_bundles(const void *bytes, size_t size, struct hip_kernels *r
 	return result;
 }
 
+/* The same where the bundles may be compressed. */
+static int examine_section(const struct gt_file *section, struct hip_kernels *ret_kernels,
+			   struct gt_diag *diag)
+{
+	int error = examine_bundles(section->data, section->size, ret_kernels, diag);
+	gt_auto_strbuf bundles = GT_STRBUF_INIT;
+
+	if (error != -EOPNOTSUPP)
+		return error;
+	*diag = (struct gt_diag){0};
+	error = gt_bundles_decompress(section->data, section->size, MAX_SECTION, &bundles, diag);
+	return error ? error : examine_bundles(bundles.data, bundles.length, ret_kernels, diag);
+}
+
 static void remark_kernels(const struct hip_kernels *kernels, void (*remark)(const char *text))
 {
 	for (size_t i = 0; i < gt_countof(remarks); i++) {
@@ -90,7 +104,7 @@ void gt_inject_remark_hip(const struct gt_command *command, void (*remark)(const
 	if (!command->count || gt_elf_open(command->paths[command->count - 1], &elf, &diag) ||
 	    gt_elf_read_section(elf, ".hip_fatbin", MAX_SECTION, &section, &diag))
 		return;
-	error = examine_bundles(section.data, section.size, &kernels, &diag);
+	error = examine_section(&section, &kernels, &diag);
 	if (error) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
 

@@ -67,10 +67,34 @@ run_with() {
 	expect_error_line '^gputap: HIP kernels \(generic\): unknown code, no program is inserted$'
 }
 
-@test "offload bundles that are compressed or malformed are reported, and the program runs" {
+# compressed VERSION METHOD: standard input as a compressed offload bundle, by Python's zlib.
+compressed() {
+	/usr/bin/python3 -c 'import struct, sys, zlib
+bundle, version, method = sys.stdin.buffer.read(), int(sys.argv[1]), int(sys.argv[2])
+payload = zlib.compress(bundle)
+sizes = [len(bundle)] if version == 1 else [len(payload) + (24, 32)[version - 2], len(bundle)]
+head = b"CCOB" + struct.pack("<HH", version, method)
+head += b"".join(struct.pack("<Q" if version == 3 else "<I", size) for size in sizes) + bytes(8)
+sys.stdout.buffer.write(head + payload)' "$@"
+}
+
+@test "HIP kernels in compressed offload bundles are known, too" {
+	: >bundles
+	for version in 1 2 3; do
+		bundle hip-amdgcn-amd-amdhsa--gfx90$version '\177ELF' | compressed $version 0 >>bundles
+		printf '\0\0\0' >>bundles
+	done
+	run_with
+	expect_error_line '^gputap: HIP kernels \(gfx901, gfx902, gfx903\): no portable intermediate code, no program is inserted$'
+}
+
+@test "offload bundles that cannot be read are reported, and the program runs" {
 	printf 'CCOB\2\0' >bundles
 	run_with
-	expect_error_line '^gputap: HIP kernels: the offload bundle is compressed$'
+	expect_error_line '^gputap: HIP kernels: the compressed offload bundle at byte 0 is malformed$'
+	bundle hip-amdgcn-amd-amdhsa--gfx900 '\177ELF' | compressed 2 7 >bundles
+	run_with
+	expect_error_line '^gputap: HIP kernels: the offload bundle is compressed by the unknown method 7$'
 	bundle hip-amdgcn-amd-amdhsa--gfx900 '\177ELF' | head -c 70 >bundles
 	run_with
 	expect_error_line '^gputap: HIP kernels: the offload bundle at byte 0 is malformed$'
