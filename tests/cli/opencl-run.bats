@@ -116,6 +116,11 @@ accesses() {
 	jq -e '.kernels == 3 and .modules_failed == 0' <<<"$coverage"
 }
 
+@test "kernels with fences are counted" {
+	expect_counts fences 64,64,4,4
+	jq -e '.modules_failed == 0' <<<"$coverage"
+}
+
 @test "what OpenCL says of programs and kernels is what it says without gputap" {
 	expect_counts information 64,64,4,4
 	expect_counts references 64,64,4,4

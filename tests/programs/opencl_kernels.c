@@ -288,6 +288,27 @@ static bool run_library(void)
 	       !clReleaseProgram(program);
 }
 
+/* Fences of OpenCL 1.2, and that of 2.0. */
+static bool run_fences(void)
+{
+	static const char text[] =
+		"__kernel void number(__global int *numbers, int first) {\n"
+		"	int i = get_global_id(0);\n"
+		"	numbers[i] = first;\n"
+		"	mem_fence(CLK_GLOBAL_MEM_FENCE);\n"
+		"	numbers[i] += i;\n"
+		"	read_mem_fence(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
+		"	write_mem_fence(CLK_GLOBAL_MEM_FENCE);\n"
+		"	atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel,\n"
+		"			       memory_scope_device);\n"
+		"	numbers[i] += i;\n"
+		"}\n";
+	cl_program program = create(text);
+
+	return !clBuildProgram(program, 1, &device, "-cl-std=CL2.0", NULL, NULL) &&
+	       launch_by_name(program, "number", 5, 2) && !clReleaseProgram(program);
+}
+
 /* The device has not the local memory of both kernels. */
 static bool run_local(void)
 {
@@ -409,6 +430,7 @@ int main(int count, char **arguments)
 		{"many", run_many},
 		{"rounding", run_rounding},
 		{"library", run_library},
+		{"fences", run_fences},
 		{"local", run_local},
 		{"information", run_information},
 		{"references", run_references},

@@ -64,10 +64,11 @@ static char *ask_device(cl_device_id device, cl_device_info which, size_t *ret_s
 static void put_renamed_functions(struct option_text *text)
 {
 	static const char *const names[] = {
-		"half_cos",       "half_divide",     "half_exp",     "half_exp2",     "half_exp10",
-		"half_log",       "half_log2",       "half_log10",   "half_powr",     "half_recip",
-		"half_rsqrt",     "half_sin",        "half_sqrt",    "half_tan",      "mem_fence",
-		"read_mem_fence", "write_mem_fence", "write_imagei", "write_imageui",
+		"half_cos",        "half_divide",  "half_exp",      "half_exp2",
+		"half_exp10",      "half_log",     "half_log2",     "half_log10",
+		"half_powr",       "half_recip",   "half_rsqrt",    "half_sin",
+		"half_sqrt",       "half_tan",     "mem_fence",     "read_mem_fence",
+		"write_mem_fence", "write_imagei", "write_imageui", "atomic_work_item_fence",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
