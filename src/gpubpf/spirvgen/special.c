@@ -14,11 +14,11 @@ static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin)
 {
 	uint32_t *variable = &gen->builtins[builtin];
 
-	if (*variable)
-		return *variable;
-	*variable = gt_spirv_builtin(gen->builder, builtin);
-	if (gt_vec_push(&gen->interface, *variable))
-		gen->code.failed = true;
+	if (!*variable) {
+		*variable = gt_spirv_builtin(gen->builder, builtin);
+		if (gt_vec_push(&gen->interface, *variable))
+			gen->code.failed = true;
+	}
 	return *variable;
 }
 
