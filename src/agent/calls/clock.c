@@ -3,8 +3,9 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -28,14 +29,6 @@ static struct {
 	atomic_flag is_busy; /* one thread fits; the others and signal handlers do not wait */
 	struct gt_call_fit fit;
 } own = {.is_busy = ATOMIC_FLAG_INIT};
-
-static uint64_t read_kernel(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- fit ------------------------------------------------------------------------------- */
 
@@ -115,7 +108,7 @@ static bool take_moment(struct gt_call_moment *ret_now)
 	for (int i = 0; i < READINGS; i++) {
 		uint64_t before = __builtin_ia32_rdtsc(), taken;
 
-		ret_now->ns = read_kernel();
+		ret_now->ns = gt_clock_monotonic();
 		taken = __builtin_ia32_rdtsc() - before;
 		ret_now->counter = before + taken / 2;
 		if (taken <= MAX_READING)
@@ -150,10 +143,10 @@ uint64_t gt_call_now_slowly(void)
 		return ns;
 	/* Others use the last line while one thread fits the next. */
 	if (!own.is_usable || !gt_call_read_line(&line))
-		return read_kernel();
+		return gt_clock_monotonic();
 	counter = __builtin_ia32_rdtsc();
 	return counter - line.start.counter < 2 * line.length ? gt_call_line_ns(&line, counter)
-							      : read_kernel();
+							      : gt_clock_monotonic();
 }
 
 void gt_call_clock_open(void)

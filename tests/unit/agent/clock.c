@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "tap.h"
 
 enum {
@@ -155,14 +155,6 @@ TEST("there is no line for counters of rates that are none, and no division by 0
 
 /* ---- this machine -------------------------------------------------------------------------- */
 
-static uint64_t kernel_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static _Atomic uint64_t latest; /* of all threads */
 
 /* Returns how many times were not between two of the kernel's, or before one of another thread. */
@@ -172,8 +164,8 @@ static void *take_times(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < TIMES; i++) {
-		uint64_t seen = atomic_load(&latest), before = kernel_ns(), now = gt_call_now(),
-			 after = kernel_ns();
+		uint64_t seen = atomic_load(&latest), before = gt_clock_monotonic(),
+			 now = gt_call_now(), after = gt_clock_monotonic();
 
 		wrong += now + TOLERANCE_NS < before || now > after + TOLERANCE_NS ||
 			 now + TOLERANCE_NS < seen;
