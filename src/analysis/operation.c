@@ -18,7 +18,8 @@ struct operation_form {
 	enum gt_operation_kind kind;
 	enum gt_memory_space space;
 	int address, bytes, other; /* arguments, or ABSENT … */
-	int waits, signal;         /* … as are a list of events and an event */
+	int waits, signal;         /* … as are a list of events and an event … */
+	int freed, callback; /* … and a list of what is freed, and what may do that instead */
 	bool names_stream;
 	struct gt_node_form *node; /* of a function that adds a node to a graph; else NULL */
 };
@@ -39,9 +40,11 @@ static const struct {
 #define OPERATION(function, kind, address, bytes, other)                                           \
 	{#function, GT_OPERATION_##kind, #address, #bytes, #other},
 #define SPACE(function, space)
+#define FREES(function, list, callback)
 #include "analysis/operations.def"
 #undef OPERATION
 #undef SPACE
+#undef FREES
 };
 
 static const struct {
@@ -50,9 +53,23 @@ static const struct {
 } named_spaces[] = {
 #define OPERATION(function, kind, address, bytes, other)
 #define SPACE(function, space) {#function, GT_SPACE_##space},
+#define FREES(function, list, callback)
 #include "analysis/operations.def"
 #undef OPERATION
 #undef SPACE
+#undef FREES
+};
+
+static const struct {
+	const char *function, *list, *callback;
+} named_frees[] = {
+#define OPERATION(function, kind, address, bytes, other)
+#define SPACE(function, space)
+#define FREES(function, list, callback) {#function, #list, #callback},
+#include "analysis/operations.def"
+#undef OPERATION
+#undef SPACE
+#undef FREES
 };
 
 static const enum gt_operation_kind kinds_of_categories[GT_CATEGORY_COUNT] = {
@@ -97,6 +114,25 @@ static void look_up(struct operation_form *form, const struct gt_api_function *f
 			form->space = named_spaces[i].space;
 }
 
+static void look_up_freed(struct operation_form *form, const struct gt_api_function *function)
+{
+	for (size_t i = 0; i < gt_countof(named_frees); i++) {
+		if (strcmp(named_frees[i].function, function->name))
+			continue;
+		form->freed = argument_called(function, named_frees[i].list);
+		form->callback = argument_called(function, named_frees[i].callback);
+	}
+}
+
+/* The list of events that a call waits for: it is after all other lists. */
+static int find_waits(const struct gt_api_function *function)
+{
+	for (unsigned i = function->argument_count; i--;)
+		if (function->arguments[i].role == GT_ROLE_LIST)
+			return (int)i;
+	return ABSENT;
+}
+
 static void form_of(const struct gt_api_function *function, struct operation_form *form)
 {
 	*form = (struct operation_form){
@@ -104,14 +140,17 @@ static void form_of(const struct gt_api_function *function, struct operation_for
 		.address = ABSENT,
 		.bytes = ABSENT,
 		.other = ABSENT,
-		.waits = gt_api_find_role(function, GT_ROLE_LIST),
+		.waits = find_waits(function),
 		.signal = ABSENT,
+		.freed = ABSENT,
+		.callback = ABSENT,
 		.names_stream = gt_api_has_stream(function),
 	};
 
 	if (form->kind == GT_OPERATION_FREE)
 		form->address = gt_api_freed_argument(function);
 	look_up(form, function);
+	look_up_freed(form, function);
 	for (size_t i = 0; i < gt_countof(signals) && form->waits != ABSENT; i++)
 		if (form->signal == ABSENT)
 			form->signal = argument_called(function, signals[i]);
@@ -263,6 +302,28 @@ static void decode_operation(struct gt_operation *operation, const struct operat
 	}
 }
 
+/* What a call frees of its list is freed one by one, after what the call is itself. */
+static int pass_freed(struct gt_operations *operations, const struct gt_names *names,
+		      const struct operation_form *form, struct gt_operation *operation)
+{
+	uint64_t freed[GT_API_MAX_LIST], callback = 0;
+	unsigned count;
+	int error = 0;
+
+	if (form->freed == ABSENT || (number_of(operation, form->callback, &callback) && callback))
+		return 0;
+	count = gt_call_list(&operation->call, (unsigned)form->freed, freed);
+	operation->kind = GT_OPERATION_FREE;
+	operation->has_address = true;
+	operation->wait_count = 0;
+	operation->signal = 0;
+	for (unsigned i = 0; i < count && !error; i++) {
+		operation->address = freed[i];
+		error = operations->sink(operations->context, names, operation);
+	}
+	return error;
+}
+
 static int take_call(void *opaque, const struct gt_names *names, const struct gt_event_call *event)
 {
 	struct gt_operations *operations = opaque;
@@ -290,7 +351,8 @@ static int take_call(void *opaque, const struct gt_names *names, const struct gt
 	error = gt_stream_captures_take(operations->captures, &operation);
 	if (error)
 		return error;
-	return operations->sink(operations->context, names, &operation);
+	error = operations->sink(operations->context, names, &operation);
+	return error ? error : pass_freed(operations, names, form, &operation);
 }
 
 int gt_operations_take(struct gt_operations *operations, const struct gt_names *names,

@@ -110,6 +110,14 @@ returned() {
 	expect_json '.[0].leaks | length == 1 and .[0].bytes == 4096 and .[0].count == 1'
 }
 
+@test "shared virtual memory that is freed, at once or in a queue, is no leak" {
+	need_opencl
+	need_file "$build/tests/programs/opencl" "test program for OpenCL"
+	analyse leaks -- "$build/tests/programs/opencl" svm
+	expect_json '.[0].leaks | map([.bytes, .count, .memory, .function]) == [[512, 1, "managed", "clSVMAlloc"]]'
+	expect_json '.[0].processes | length == 1 and (.[0].memory | map([.memory, .allocations, .frees])) == [["managed", 4, 3]]'
+}
+
 @test "the release of a sub-buffer frees no memory, and no unknown memory" {
 	need_opencl
 	need_file "$build/tests/programs/opencl" "test program for OpenCL"
@@ -326,6 +334,16 @@ use_vendors() {
 	expect_json '.[0].leaks == []'
 	analyse errors -- "$vendors/vendors" ze
 	expect_json '.[0].errors | length == 1 and .[0].error == "ZE_RESULT_ERROR_UNINITIALIZED"'
+}
+
+@test "Level Zero: memory of devices, of the host and shared memory are leaks where they are not freed" {
+	use_vendors
+	analyse leaks -- "$vendors/vendors" ze-memory
+	expect_json '.[0].leaks | map([.bytes, .count, .memory, .function]) == [
+		[200000, 1, "managed", "zeMemAllocShared"], [20000, 1, "host", "zeMemAllocHost"],
+		[2000, 1, "device", "zeMemAllocDevice"]]'
+	expect_json '.[0].processes | length == 1 and
+		(.[0].memory | map([.allocations, .frees]) | unique) == [[2, 1]]'
 }
 
 @test "Level Zero: a launch has the arguments and the group size that were set for its kernel" {

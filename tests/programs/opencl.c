@@ -2,9 +2,10 @@
 /*
  * Calls of OpenCL that fail, memory that is not released, and calls of CUDA between them. With an
  * argument `cuda` it only makes one of these each, in turn: cudaMalloc, clCreateBuffer, clRelease…,
- * cudaFree.
+ * cudaFree. With `svm` it allocates shared virtual memory, of which 512 bytes are not freed.
  */
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,6 +41,25 @@ static int call_both(cl_context context)
 	return release(memory);
 }
 
+/* Memory that is freed at once, by a queue, and not. */
+static int use_svm(cl_context context)
+{
+	cl_device_id device;
+	cl_command_queue queue;
+	void *once, *queued[2];
+
+	if (clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(device), &device, NULL))
+		return 1;
+	queue = clCreateCommandQueue(context, device, 0, NULL);
+	once = clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
+	queued[0] = clSVMAlloc(context, CL_MEM_READ_WRITE, 1024, 0);
+	queued[1] = clSVMAlloc(context, CL_MEM_READ_WRITE, 2048, 0);
+	if (!once || !queued[0] || !queued[1] || !clSVMAlloc(context, CL_MEM_READ_WRITE, 512, 0))
+		return 1;
+	clSVMFree(context, once);
+	return clEnqueueSVMFree(queue, 2, queued, NULL, NULL, 0, NULL, NULL) || clFinish(queue);
+}
+
 int main(int count, char **arguments)
 {
 	cl_context context = open_context();
@@ -51,6 +71,8 @@ int main(int count, char **arguments)
 		return 1;
 	if (count > 1 && !strcmp(arguments[1], "cuda"))
 		return call_both(context);
+	if (count > 1 && !strcmp(arguments[1], "svm"))
+		return use_svm(context);
 	clCreateBuffer(context, CL_MEM_READ_WRITE, 0, NULL, &error);
 	printf("%d\n", error);
 	clCreateBuffer(context, CL_MEM_READ_WRITE, 0, NULL, NULL);

@@ -137,17 +137,18 @@ static inline void call_with(const char *function, const char *argument, uint64_
 	returns(&built, result);
 }
 
-/* The first argument is where the address goes; the bytes are those of `size`. */
+/* The address is what the call returns, or what it writes; the bytes are those of `size`. */
 static inline void allocate(const char *function, const char *size, uint64_t address,
 			    uint64_t bytes, uint64_t result)
 {
 	struct built built = begin(function);
+	int output = gt_api_find_role(built.function, GT_ROLE_OUT);
 
 	if (size)
 		pass(&built, size, bytes);
-	if (!result)
-		point(&built, built.function->arguments[0].name, &address, sizeof(address));
-	returns(&built, result);
+	if (!result && output >= 0)
+		point(&built, built.function->arguments[output].name, &address, sizeof(address));
+	returns(&built, result || output >= 0 ? result : address);
 }
 
 static inline void cuda_malloc(uint64_t address, uint64_t bytes)

@@ -3,7 +3,7 @@
  * Calls HIP or Level Zero ("hip", "ze"): one allocation is freed and one is not, a call fails. With
  * "hip-graphs": a copy of 256 bytes and a kernel become a graph by stream capture, which is
  * launched twice; a copy of 128 bytes and a kernel as nodes become another one, which is launched 3
- * times.
+ * times. With "ze-memory": two allocations of each kind of Level Zero, of which one is freed.
  */
 #include "vendors.h"
 
@@ -76,11 +76,25 @@ static int call_level_zero(void)
 	return zeMemFree(NULL, memory);
 }
 
+static int use_level_zero_memory(void)
+{
+	void *device[2], *host[2], *shared[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		zeMemAllocDevice(NULL, NULL, 1000 << i, 64, NULL, &device[i]);
+		zeMemAllocHost(NULL, NULL, 10000 << i, 64, &host[i]);
+		zeMemAllocShared(NULL, NULL, NULL, 100000 << i, 64, NULL, &shared[i]);
+	}
+	return zeMemFree(NULL, device[0]) | zeMemFree(NULL, host[0]) | zeMemFree(NULL, shared[0]);
+}
+
 int main(int count, char **arguments)
 {
 	if (count < 2)
 		return 2;
 	if (!strcmp(arguments[1], "hip-graphs"))
 		return launch_hip_graphs();
+	if (!strcmp(arguments[1], "ze-memory"))
+		return use_level_zero_memory();
 	return !strcmp(arguments[1], "hip") ? call_hip() : call_level_zero();
 }

@@ -51,6 +51,10 @@ int hipGraphLaunch(void *executable, void *stream);
 int zeInit(unsigned flags);
 int zeMemAllocDevice(void *context, const void *description, size_t size, size_t alignment,
 		     void *device, void **pointer);
+int zeMemAllocHost(void *context, const void *description, size_t size, size_t alignment,
+		   void **pointer);
+int zeMemAllocShared(void *context, const void *of_device, const void *of_host, size_t size,
+		     size_t alignment, void *device, void **pointer);
 int zeMemFree(void *context, void *pointer);
 int zeCommandListCreate(void *context, void *device, const void *description, void **ret_list);
 int zeKernelCreate(void *module, const struct ze_kernel_desc *description, void **ret_kernel);

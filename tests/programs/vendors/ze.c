@@ -2,12 +2,35 @@
 /* A stand-in for Level Zero's loader: its functions succeed and do nothing. */
 #include "vendors.h"
 
-static char memory[4096], kernel, list;
+static char kernel, list;
+
+/* Of no memory: each allocation has an address of its own. */
+static void *next_address(void)
+{
+	static char addresses[64];
+	static size_t next;
+
+	return &addresses[next++ % sizeof(addresses)];
+}
 
 int zeMemAllocDevice(void *context, const void *description, size_t size, size_t alignment,
 		     void *device, void **pointer)
 {
-	*pointer = memory;
+	*pointer = next_address();
+	return 0;
+}
+
+int zeMemAllocHost(void *context, const void *description, size_t size, size_t alignment,
+		   void **pointer)
+{
+	*pointer = next_address();
+	return 0;
+}
+
+int zeMemAllocShared(void *context, const void *of_device, const void *of_host, size_t size,
+		     size_t alignment, void *device, void **pointer)
+{
+	*pointer = next_address();
 	return 0;
 }
 

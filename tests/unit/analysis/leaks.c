@@ -124,6 +124,14 @@ static const struct {
 	{"cuMemAllocHost_v2", "bytesize", "cuMemFreeHost", "p", GT_SPACE_HOST},
 	{"cuMemHostAlloc", "bytesize", "cuMemFreeHost", "p", GT_SPACE_HOST},
 	{"cuMemCreate", "size", "cuMemRelease", "handle", GT_SPACE_PHYSICAL},
+	{"clSVMAlloc", "size", "clSVMFree", "svm_pointer", GT_SPACE_MANAGED},
+	{"clSVMAllocARM", "size", "clSVMFreeARM", "svm_pointer", GT_SPACE_MANAGED},
+	{"clHostMemAllocINTEL", "size", "clMemFreeINTEL", "ptr", GT_SPACE_HOST},
+	{"clDeviceMemAllocINTEL", "size", "clMemFreeINTEL", "ptr", GT_SPACE_DEVICE},
+	{"clSharedMemAllocINTEL", "size", "clMemBlockingFreeINTEL", "ptr", GT_SPACE_MANAGED},
+	{"zeMemAllocHost", "size", "zeMemFree", "ptr", GT_SPACE_HOST},
+	{"zeMemAllocShared", "size", "zeMemFree", "ptr", GT_SPACE_MANAGED},
+	{"zeMemAllocDevice", "size", "zeMemFreeExt", "ptr", GT_SPACE_DEVICE},
 };
 
 TEST("every allocator is counted, and freed by its counterpart")
@@ -139,6 +147,36 @@ TEST("every allocator is counted, and freed by its counterpart")
 		expect_totals(0, 0, 0, 0);
 		CHECK_INT(process_at(0)->use[allocators[i].space].frees, 1);
 		CHECK_INT(process_at(0)->freed_unseen, 0);
+	}
+}
+
+/* A call that puts the release of two addresses into a queue. */
+static void free_list(const char *function, uint64_t callback)
+{
+	struct built built = begin(function);
+
+	pass(&built, "num_svm_pointers", 2);
+	point(&built, "svm_pointers", (uint64_t[]){0x1000, 0x3000}, 16);
+	pass(&built, "pfn_free_func", callback);
+	pass(&built, "num_events_in_wait_list", 0);
+	returns(&built, 0);
+}
+
+TEST("what clEnqueueSVMFree frees of its list is no leak, unless a callback is to free it")
+{
+	static const char *const functions[] = {"clEnqueueSVMFree", "clEnqueueSVMFreeARM"};
+
+	for (size_t i = 0; i < gt_countof(functions); i++) {
+		start(GT_BY_STACK);
+		allocate("clSVMAlloc", "size", 0x1000, 100, 0);
+		allocate("clSVMAlloc", "size", 0x2000, 200, 0);
+		allocate("clSVMAlloc", "size", 0x3000, 300, 0);
+		free_list(functions[i], 0x401000);
+		expect_totals(3, 0, 0, 0);
+		free_list(functions[i], 0);
+		expect_totals(1, 0, 0, 0);
+		CHECK_INT(rows[0].bytes, 200);
+		CHECK_INT(process_at(0)->use[GT_SPACE_MANAGED].frees, 2);
 	}
 }
 
