@@ -35,6 +35,11 @@ static struct {
 	size_t count;
 } all_cases;
 
+static inline const char *probe_title(const struct probe *probe)
+{
+	return probe->one ? probe->one->title : probe->prefix;
+}
+
 static inline void probe_free(struct probe *probe)
 {
 	gt_facts_clear(&probe->facts);
@@ -98,7 +103,7 @@ static inline bool interpret(const struct probe *probe, const uint8_t *memory,
 static inline bool is_same(const struct probe *probe, const struct outcome *one,
 			   const struct outcome *other, const char *how)
 {
-	const char *title = probe->one ? probe->one->title : probe->prefix;
+	const char *title = probe_title(probe);
 	bool same = true;
 
 	if (one->r0 != other->r0) {
