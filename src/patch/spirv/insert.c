@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of programs at their sites. A site adds instructions to its block, and no blocks: those
- * that make the values of the context, and a call for each program.
+ * Calls of programs at their sites. A site adds instructions to its block: those that make the
+ * values of the context, and a call for each program. Branches at the heads of loops (edges.c) have
+ * both in blocks on their edges.
  */
 #include <errno.h>
 #include <spirv/unified1/spirv.h>
@@ -208,15 +209,18 @@ static void put_call(struct gt_spirv_value_site *at, const struct gt_spirv_place
 		put_return(at, words[1]);
 }
 
+/* taken: the id of whether the branch is taken, where that is known; else 0. */
 static void put_site(struct gt_spirv_patcher *patcher,
 		     const struct gt_spirv_patch_function *function,
-		     const struct gt_spirv_place *place, struct gt_spirv_words *words)
+		     const struct gt_spirv_place *place, uint32_t taken,
+		     struct gt_spirv_words *words)
 {
 	struct gt_spirv_value_site at = {
 		.patcher = patcher,
 		.words = words,
 		.function = function,
 		.site = &patcher->result->sites.items[place->site],
+		.known = {[GT_SOURCE_TAKEN] = taken, [GT_SOURCE_TAKEN_MASK] = taken},
 	};
 
 	if (place->instruction != GT_SPIRV_NO_INSTRUCTION) {
@@ -228,6 +232,25 @@ static void put_site(struct gt_spirv_patcher *patcher,
 
 		if (patcher->programs[number].function)
 			put_call(&at, place, number);
+	}
+}
+
+/* Write a branch again, with the calls in a block between it and each of its targets. */
+static void put_edges(struct gt_spirv_patcher *patcher,
+		      const struct gt_spirv_patch_function *function,
+		      const struct gt_spirv_place *place, struct gt_spirv_words *words)
+{
+	const struct gt_spirv_instruction *branch =
+		&patcher->module->instructions.items[place->instruction];
+	uint32_t edges[2] = {gt_spirv_id(&patcher->builder), gt_spirv_id(&patcher->builder)};
+
+	gt_spirv_add_more(words, branch->opcode, (uint32_t[]){branch->words[1], edges[0], edges[1]},
+			  3, branch->words + 4, branch->count - 4u);
+	for (unsigned i = 0; i < 2; i++) {
+		gt_spirv_emit(words, SpvOpLabel, edges[i]);
+		put_site(patcher, function, place, gt_spirv_constant(&patcher->builder, 32, 1 - i),
+			 words);
+		gt_spirv_emit(words, SpvOpBranch, branch->words[2 + i]);
 	}
 }
 
@@ -289,9 +312,25 @@ static void add_label(struct gt_spirv_patcher *patcher, struct written_function 
 static void add_place(struct gt_spirv_patcher *patcher, struct written_function *written,
 		      struct gt_spirv_words *words)
 {
-	put_site(patcher, written->function, written->place, words);
+	if (written->place->on_edges)
+		put_edges(patcher, written->function, written->place, words);
+	else
+		put_site(patcher, written->function, written->place, 0, words);
 	written->place++;
 	written->places--;
+}
+
+/* Add what is inserted before an instruction. False: the last of it has the instruction in it. */
+static bool add_places(struct gt_spirv_patcher *patcher, struct written_function *written,
+		       size_t instruction, struct gt_spirv_words *words)
+{
+	bool is_written = false;
+
+	while (written->places && written->place->position == instruction) {
+		is_written = written->place->on_edges;
+		add_place(patcher, written, words);
+	}
+	return !is_written;
 }
 
 static void begin_body(struct gt_spirv_patcher *patcher, struct written_function *written,
@@ -324,8 +363,8 @@ static void add_function(struct gt_spirv_patcher *patcher, size_t number,
 
 		if (i == written.body)
 			begin_body(patcher, &written, words);
-		while (written.places && written.place->position == i)
-			add_place(patcher, &written, words);
+		if (!add_places(patcher, &written, i, words))
+			continue;
 		if (i == code->begin)
 			add_head(patcher, &written, one, words);
 		else if (one->opcode == SpvOpLabel)

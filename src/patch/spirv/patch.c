@@ -145,6 +145,8 @@ static int plan(struct gt_spirv_patcher *patcher)
 	if (!error)
 		error = gt_spirv_find_functions(patcher);
 	if (!error)
+		error = gt_spirv_find_loop_heads(patcher);
+	if (!error)
 		error = find_all_sites(patcher);
 	if (error)
 		return error;
@@ -179,6 +181,7 @@ static void close_patcher(struct gt_spirv_patcher *patcher)
 	free(patcher->programs);
 	free(patcher->functions);
 	free(patcher->registers);
+	free(patcher->loop_heads);
 	free(patcher->kernels);
 }
 

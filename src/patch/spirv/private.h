@@ -52,6 +52,7 @@ struct gt_spirv_place {
 	size_t position;    /* code is inserted before this instruction */
 	uint32_t site;      /* index into the result's sites */
 	bool is_entry;
+	bool on_edges; /* of a branch: a call where it is taken, and one where it is not */
 };
 #define GT_SPIRV_NO_INSTRUCTION SIZE_MAX
 
@@ -77,6 +78,7 @@ struct gt_spirv_patcher {
 	uint64_t rejected;                         /* programs that cannot be translated */
 	uint64_t launched;                         /* those that read values of the launch */
 	uint8_t *registers;                        /* access.h; NULL: no program runs in bodies */
+	uint8_t *loop_heads;                       /* edges.c; NULL: no branch has calls on edges */
 	struct gt_spirv_patch_function *functions; /* as those of the module */
 	GT_VEC(struct gt_spirv_place) places;      /* those of a function follow each other */
 	struct gt_spirv_patch_program *programs;   /* one per program */
@@ -132,6 +134,14 @@ bool gt_spirv_pass_launch(struct gt_spirv_patcher *patcher,
 bool gt_spirv_diverges(const struct gt_spirv_patcher *patcher,
 		       const struct gt_spirv_patch_function *function);
 void gt_spirv_put_divergence(struct gt_spirv_patcher *patcher, struct gt_spirv_words *words);
+
+/*
+ * edges.c: the branches at the heads of loops, which have their calls on the edges, for PoCL. Fills
+ * in patcher->loop_heads. 0 or -ENOMEM.
+ */
+int gt_spirv_find_loop_heads(struct gt_spirv_patcher *patcher);
+/* Whether a branch has its calls on its edges; label: the beginning of its block. */
+bool gt_spirv_is_on_edges(const struct gt_spirv_patcher *patcher, size_t label, size_t instruction);
 
 /* values.c: the ids of the values of a context at a site, for which code is added to `words`. */
 struct gt_spirv_value_site {

@@ -137,6 +137,7 @@ static int reject_sites(struct gt_spirv_patcher *patcher, uint64_t programs, con
 struct site_search {
 	struct gt_spirv_patcher *patcher;
 	struct gt_spirv_patch_function *function;
+	size_t label; /* of the block that is examined */
 };
 
 /* Code before a branch precedes an instruction that belongs to it. */
@@ -165,6 +166,9 @@ static int add_place(struct site_search *search, size_t instruction, uint32_t ki
 		.instruction = instruction,
 		.position = after ? instruction + 1 : position_before(patcher->module, instruction),
 		.site = (uint32_t)patcher->result->sites.count,
+		.on_edges = kinds == KIND(BRANCH) &&
+			    position_before(patcher->module, instruction) == instruction &&
+			    gt_spirv_is_on_edges(patcher, search->label, instruction),
 	};
 	uint64_t foreign = site.programs & function->foreign;
 	int error;
@@ -322,8 +326,11 @@ static int find_body_sites(struct site_search *search, const struct gt_spirv_fun
 {
 	int error = 0;
 
-	for (size_t i = code->begin; i < code->end && !error; i++)
+	for (size_t i = code->begin; i < code->end && !error; i++) {
+		if (search->patcher->module->instructions.items[i].opcode == SpvOpLabel)
+			search->label = i;
 		error = find_instruction_sites(search, i);
+	}
 	return error;
 }
 
@@ -331,7 +338,7 @@ int gt_spirv_find_sites(struct gt_spirv_patcher *patcher, struct gt_spirv_patch_
 {
 	const struct gt_spirv_function *code =
 		&patcher->module->functions.items[function - patcher->functions];
-	struct site_search search = {patcher, function};
+	struct site_search search = {.patcher = patcher, .function = function};
 	int error = 0;
 
 	function->first_place = patcher->places.count;
