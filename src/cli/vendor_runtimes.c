@@ -98,15 +98,26 @@ static enum child_status examine_opencl(void *library)
 	return total ? CHILD_HAS_DEVICE : CHILD_NO_DEVICE;
 }
 
+/* The number of a version is 10000000 * major + 100000 * minor + patch (hip_version.h). */
+static void describe_hip_version(void *library)
+{
+	int (*runtime_version)(int *ret_version), version = 0;
+
+	find_function(library, "hipRuntimeGetVersion", &runtime_version);
+	if (runtime_version && !runtime_version(&version) && version > 0)
+		printf("HIP %d.%d: ", version / 10000000, version / 100000 % 100);
+}
+
 static enum child_status examine_hip(void *library)
 {
 	int (*count_devices)(int *ret_count);
 	int count = 0, error;
 
+	describe_hip_version(library);
 	find_function(library, "hipGetDeviceCount", &count_devices);
 	error = count_devices ? count_devices(&count) : -1;
 	if (!error && count > 0) {
-		printf("%d devices", count);
+		printf("%d device%s", count, count == 1 ? "" : "s");
 		return CHILD_HAS_DEVICE;
 	}
 	printf("no hardware: hipGetDeviceCount returned %d (an AMD GPU and the kernel's amdgpu "
@@ -116,17 +127,32 @@ static enum child_status examine_hip(void *library)
 	return CHILD_NO_DEVICE;
 }
 
+/* The version of the API that a driver has: 65536 * major + minor (ze_api.h). */
+static void describe_level_zero_version(void *library, void *driver)
+{
+	int (*api_version)(void *driver, uint32_t *ret_version);
+	uint32_t version = 0;
+
+	find_function(library, "zeDriverGetApiVersion", &api_version);
+	if (api_version && !api_version(driver, &version))
+		printf(", the first with version %u.%u of the API", version >> 16,
+		       version & 0xffff);
+}
+
 static enum child_status examine_level_zero(void *library)
 {
 	int (*initialize)(uint32_t flags), (*drivers)(uint32_t * count, void **drivers);
-	uint32_t count = 0;
+	uint32_t count = 0, one = 1;
+	void *driver;
 	int error;
 
 	find_function(library, "zeInit", &initialize);
 	find_function(library, "zeDriverGet", &drivers);
 	error = initialize ? initialize(0) : -1;
 	if (!error && drivers && !drivers(&count, NULL) && count) {
-		printf("%u drivers", count);
+		printf("%u driver%s", count, count == 1 ? "" : "s");
+		if (!drivers(&one, &driver))
+			describe_level_zero_version(library, driver);
 		return CHILD_HAS_DEVICE;
 	}
 	printf("no hardware: zeInit returned 0x%x (an Intel GPU and libze-intel-gpu1 are needed)",

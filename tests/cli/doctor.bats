@@ -116,3 +116,26 @@ examined() {
 	expect_output_line '^missing  OpenCL           libOpenCL.so.1 did not answer within 5 s: its driver hangs$'
 	expect_output_line 'source cuda'
 }
+
+@test "doctor prints the version of HIP and how many devices it has" {
+	need_file "$build/tests/programs/vendors/vendors" "stand-in for HIP"
+	LD_LIBRARY_PATH=$build/tests/programs/vendors gputap doctor
+	expect_output_line '^ok       HIP              HIP 5\.2: 2 devices$'
+	# This one of Level Zero does not initialize.
+	expect_output_line '^missing  Level Zero       no hardware: zeInit returned 0x78000001 \(an Intel GPU and libze-intel-gpu1 are needed\)$'
+}
+
+@test "doctor prints the packaged runtime of HIP, its version and that it has no hardware" {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	python3 -c 'import ctypes; ctypes.CDLL("libamdhip64.so.5")' 2>/dev/null || skip "libamdhip64-5 is not installed"
+	[ ! -e /dev/kfd ] || skip "there is an AMD GPU"
+	examined
+	expect_output_line "^missing  HIP              HIP 5\.2: no hardware: hipGetDeviceCount returned 100 \(an AMD GPU and the kernel's amdgpu driver are needed\)$"
+}
+
+@test "doctor counts the drivers of Level Zero, with the version of the API" {
+	need_file "$build/tests/programs/level_zero/libze_standin.so" "driver of Level Zero for tests"
+	python3 -c 'import ctypes; ctypes.CDLL("libze_loader.so.1")' 2>/dev/null || skip "libze1 is not installed"
+	ZE_ENABLE_ALT_DRIVERS=$build/tests/programs/level_zero/libze_standin.so gputap doctor
+	expect_output_line '^ok       Level Zero       1 driver, the first with version 1\.[0-9]+ of the API$'
+}

@@ -28,6 +28,8 @@ struct ze_kernel_desc {
 
 #pragma GCC visibility push(default)
 
+int hipGetDeviceCount(int *count);
+int hipRuntimeGetVersion(int *version);
 int hipMalloc(void **pointer, size_t size);
 int hipFree(void *pointer);
 int hipMemcpy(void *target, const void *source, size_t size, int kind);
