@@ -42,7 +42,7 @@ gputap() {
 	local module
 	modules=$BATS_TEST_TMPDIR/modules
 	case $1 in
-	run | threadhist | cudacounter | kernelretsnoop | blocktime | memtrace | launchlate | hotloop)
+	run | threadhist | cudacounter | kernelretsnoop | blocktime | memtrace | launchlate | hotloop | divergence | stall)
 		observe "$build/gputap" "$1" --save-modules "$modules" "${@:2}"
 		;;
 	*) observe "$build/gputap" "$@" ;;
