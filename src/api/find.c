@@ -87,6 +87,14 @@ int gt_api_find(const char *exported_name)
 	return -ENOENT;
 }
 
+/*
+ * Libraries that have the functions of another one, with the same arguments. RCCL (rccl.h) declares
+ * those of NCCL.
+ */
+static const struct {
+	const char *prefix, *library;
+} same_functions[] = {{"librccl.so", "nccl"}};
+
 const char *gt_api_library_of(const char *file_name)
 {
 	const char *slash = strrchr(file_name, '/');
@@ -105,6 +113,13 @@ const char *gt_api_library_of(const char *file_name)
 			rest += strcspn(rest, ".");
 		if (!strncmp(rest, ".so", 3) && (!rest[3] || rest[3] == '.'))
 			return gt_api_tables[i].library;
+	}
+	for (size_t i = 0; i < gt_countof(same_functions); i++) {
+		size_t length = strlen(same_functions[i].prefix);
+
+		if (!strncmp(name, same_functions[i].prefix, length) &&
+		    (!name[length] || name[length] == '.'))
+			return same_functions[i].library;
 	}
 	return NULL;
 }

@@ -47,6 +47,29 @@ returned() {
 	expect_error_line 'ncclAllReduce +\[EXIT\]   returned=InvalidArgument \('
 }
 
+@test "RCCL is traced with the functions of NCCL" {
+	need_command cc
+	mkdir "$BATS_TEST_TMPDIR/rccl"
+	cd "$BATS_TEST_TMPDIR/rccl"
+	echo 'int ncclAllReduce(const void *from, void *to, unsigned long count, int type, int op, void *comm,
+			void *stream) { return count ? 0 : 4; }' |
+		cc -shared -fPIC -Wl,-soname,librccl.so.1 -x c - -o librccl.so.1
+	echo 'int ncclAllReduce(const void *, void *, unsigned long, int, int, void *, void *);
+		int main(void) {
+			return ncclAllReduce(0, 0, 100, 7, 0, 0, 0) || ncclAllReduce(0, 0, 0, 7, 2, 0, 0) != 4; }' |
+		cc -x c - -x none -o calls librccl.so.1
+	export LD_LIBRARY_PATH=$PWD
+	gputap trace -e nccl -- ./calls
+	expect_status 0
+	[ "$(returned)" = "2 ncclAllReduce" ]
+	expect_error_line 'ncclAllReduce +\[ENTER\]  count=100 datatype=ncclFloat32 op=ncclSum comm=0x0 stream=0x0$'
+	expect_error_line 'ncclAllReduce +\[EXIT\]   returned=Success \('
+	expect_error_line 'ncclAllReduce +\[EXIT\]   returned=InvalidArgument \('
+	gputap record -e nccl -o calls.gputap -- ./calls
+	gputap errors --json --from calls.gputap
+	expect_json '.[0].errors | map([.function, .error, .count]) == [["ncclAllReduce", "ncclInvalidArgument", 1]]'
+}
+
 @test "enumerations of libraries are shown by their names, and all numbers of a product are taken" {
 	gputap trace -e cublas -- "$programs/layers"
 	expect_error_line 'cublasSgemm_v2 +\[ENTER\]  transa=N transb=T m=16 n=8 k=4 '

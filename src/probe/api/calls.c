@@ -674,7 +674,7 @@ static int calls_check(struct gt_kernel_types *types, struct gt_diag *diag)
 CALLS_SOURCE(cuda, "cuda", "calls of the CUDA runtime and driver APIs");
 CALLS_SOURCE(cublas, "cublas", "main calls of cuBLAS and cuBLASLt (linear algebra)");
 CALLS_SOURCE(cudnn, "cudnn", "main calls of cuDNN (neural networks)");
-CALLS_SOURCE(nccl, "nccl", "main calls of NCCL (communication between GPUs)");
+CALLS_SOURCE(nccl, "nccl", "main calls of NCCL and RCCL (communication between GPUs)");
 CALLS_SOURCE(opencl, "opencl", "calls of OpenCL, of any vendor");
 CALLS_SOURCE(hip, "hip", "calls of AMD's HIP runtime API");
 CALLS_SOURCE(hiprtc, "hiprtc", "calls of hipRTC (compilation at run time)");

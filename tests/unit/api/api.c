@@ -63,6 +63,8 @@ TEST("a library belongs to a group, by the names of its files, too")
 	CHECK_STR(gt_api_group_of("cudart"), "cuda");
 	CHECK_STR(gt_api_group_of(gt_api_library_of("/usr/lib/libcublasLt.so.13")), "cublas");
 	CHECK_STR(gt_api_group_of(gt_api_library_of("libnccl.so.2.28.3")), "nccl");
+	CHECK_STR(gt_api_library_of("/opt/rocm/lib/librccl.so.1.0"), "nccl");
+	CHECK(gt_api_library_of("librccl-net.so") == NULL);
 	CHECK(gt_api_library_of("libcudnn_ops.so.9") == NULL);
 	CHECK(gt_api_group_of("cufft") == NULL);
 }
