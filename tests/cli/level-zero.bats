@@ -119,6 +119,10 @@ expect_original() {
 	expect_original '^gputap: 2 modules loaded as they are: it needs other modules, which zeModuleDynamicLink links$' link
 }
 
+@test "a module that one call creates of several is loaded as it is" {
+	expect_original '^gputap: 1 module loaded as it is: it is created of several modules by one call$' program
+}
+
 @test "errors of Level Zero are the program's where modules are patched" {
 	expect_counts wrong ''
 }

@@ -292,6 +292,27 @@ static bool run_arguments(void)
 	       flags == ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE && launch_by(kernel, 2, append_plain);
 }
 
+/* A module that one call creates of two. */
+static bool run_program(void)
+{
+	const size_t sizes[2] = {spirv_size, spirv_size};
+	const uint8_t *inputs[2] = {spirv, spirv};
+	const ze_module_program_exp_desc_t program = {
+		.stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC,
+		.count = 2,
+		.inputSizes = sizes,
+		.pInputModules = inputs,
+	};
+	const ze_module_desc_t description = {
+		.stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
+		.pNext = &program,
+		.format = ZE_MODULE_FORMAT_IL_SPIRV,
+	};
+	ze_module_handle_t module;
+
+	return !zeModuleCreate(context, device, &description, &module, NULL) && launch(module, 1);
+}
+
 /* Modules with imports, which are linked. */
 static bool run_link(void)
 {
@@ -380,7 +401,7 @@ int main(int count, char **words)
 		{"again", run_again},   {"several", run_several},     {"constants", run_constants},
 		{"native", run_native}, {"arguments", run_arguments}, {"link", run_link},
 		{"wrong", run_wrong},   {"variable", run_variable},   {"threads", run_threads},
-		{"copies", run_copies},
+		{"copies", run_copies}, {"program", run_program},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof(programs) / sizeof(*programs); i++)

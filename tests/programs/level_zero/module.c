@@ -121,8 +121,13 @@ static bool is_rejected(void)
 	return rejected;
 }
 
+/* Of several modules of one call, the first has the kernels. */
 static cl_program create_program(const ze_module_desc_t *description)
 {
+	const ze_module_program_exp_desc_t *several = description->pNext;
+
+	if (several && several->stype == ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC)
+		return build(several->pInputModules[0], several->inputSizes[0]);
 	if (description->format == ZE_MODULE_FORMAT_IL_SPIRV)
 		return is_rejected() ? NULL
 				     : build(description->pInputModule, description->inputSize);
@@ -152,7 +157,8 @@ static ze_result_t create_module(ze_context_handle_t context, ze_device_handle_t
 			      description->pBuildFlags &&
 			      strstr(description->pBuildFlags, "-library-compilation");
 	module->size = description->inputSize;
-	memcpy(module->bytes, description->pInputModule, module->size);
+	if (module->size)
+		memcpy(module->bytes, description->pInputModule, module->size);
 	*ret_module = (ze_module_handle_t)module;
 	return ZE_RESULT_SUCCESS;
 }
