@@ -45,6 +45,8 @@ struct layer_thread {
 	__u8 known;     /* the fields are filled in */
 	__u8 traced;
 	__u8 named; /* the process event was written */
+	/* Where hits have no names: the program that handled the last one, unless both came. */
+	__u8 came;
 	/* Hits of tracepoints to which the first of two programs has come; 0: unused. */
 	__u64 hits[MAX_NESTED_HITS];
 	__u32 latest_hit; /* its index */
@@ -326,6 +328,31 @@ __attribute__((unused)) static __always_inline bool is_first_at(__u64 hit, bool 
 	if (has_record)
 		COUNT_EVENTS(recovered);
 	return true;
+}
+
+/*
+ * The same for hits that have no names: a thread comes to the points of a source, which it numbers,
+ * by turns, as to entries and returns of system calls. So what came last is what this hit is
+ * compared with, and a thread that comes to another point has left the hit before.
+ *
+ * If the kernel omits all programs of a point, the next hit of the point before it may be taken for
+ * the one before. What is handled and skipped adds up in `recovered` nevertheless.
+ */
+__attribute__((unused)) static __always_inline bool is_first_of_pair(__u8 point, bool has_record)
+{
+	const __u8 own = point << 1 | has_record, other = own ^ 1;
+	struct layer_thread *thread;
+	bool first;
+
+	if (!has_preemptible_tracepoints)
+		return true;
+	thread = create_storage(&layer_threads, bpf_get_current_task_btf());
+	first = thread && thread->came != other;
+	if (thread)
+		thread->came = first ? own : 0;
+	if (first == has_record)
+		ADD_EVENTS(recovered, has_record ? 1 : -1ull);
+	return first;
 }
 
 /* A program of a raw tracepoint that is not preempted (UNPREEMPTED_PROGRAMS); its body follows. */

@@ -114,8 +114,7 @@ static bool has_typed_point(const struct gt_hook *hook, const struct layer_loadi
 static bool is_loadable(const struct gt_hook *hook, const struct layer_loading *how)
 {
 	if ((has_trampoline(hook) && !how->trampolines) || gt_hook_waits_for_module(hook) ||
-	    (gt_hook_depends_on_preemption(hook) &&
-	     how->preemptible == (hook->preemption == GT_HOOK_UNLESS_PREEMPTIBLE)) ||
+	    (gt_hook_depends_on_preemption(hook) && how->preemptible == hook->unless_preemptible) ||
 	    (hook->can_load && !hook->can_load(how->types)))
 		return false;
 	return !is_typed(hook) || has_typed_point(hook, how);

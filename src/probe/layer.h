@@ -29,14 +29,6 @@ enum gt_hook_kind {
 	GT_HOOK_EXIT, /* with the arguments */
 };
 
-/* Whether a hook depends on threads being preempted in programs of raw tracepoints (layer.bpf.h).
- */
-enum gt_hook_preemption {
-	GT_HOOK_ANY_PREEMPTION,
-	GT_HOOK_IF_PREEMPTIBLE,
-	GT_HOOK_UNLESS_PREEMPTIBLE,
-};
-
 /* One BPF program of a layer source, and the point in the kernel where it is attached. */
 struct gt_hook {
 	const char *program; /* in the BPF object */
@@ -47,7 +39,8 @@ struct gt_hook {
 	const char *module;
 	/* Whether this kernel has what the program refers to; NULL: it has. */
 	bool (*can_load)(struct gt_kernel_types *types);
-	enum gt_hook_preemption preemption;
+	/* Not attached where threads are preempted in programs of raw tracepoints (layer.bpf.h). */
+	bool unless_preemptible;
 	/*
 	 * The program in whose place this one is attached, where that cannot be; NULL: none. That
 	 * one may itself be in the place of another. In place of a trampoline's it is loaded only
@@ -56,8 +49,9 @@ struct gt_hook {
 	const char *fallback_of;
 	/*
 	 * The program of a raw tracepoint whose omissions this one of the same trace event handles
-	 * (is_first_at() in layer.bpf.h), where these are preemptible; NULL: none. It follows that
-	 * one in the table. What the kernel omits of its own calls is no loss.
+	 * (is_first_at() or is_first_of_pair() in layer.bpf.h), where these are preemptible; NULL:
+	 * none. It follows that one in the table. What the kernel omits of its own calls is no
+	 * loss.
 	 */
 	const char *recovers;
 	/*

@@ -14,7 +14,7 @@ bool gt_hook_waits_for_module(const struct gt_hook *hook)
 
 bool gt_hook_depends_on_preemption(const struct gt_hook *hook)
 {
-	return hook->preemption != GT_HOOK_ANY_PREEMPTION || hook->recovers || hook->second_of;
+	return hook->unless_preemptible || hook->recovers || hook->second_of;
 }
 
 const struct gt_hook_state *gt_hook_state_of(const struct gt_layer *layer,

@@ -37,3 +37,14 @@ ioctls() {
 	grep -q ' DRM_IOCTL_SYNCOBJ_CREATE ' <<<"$output" || fail "$output"
 	grep -q ' DRM_IOCTL_SYNCOBJ_WAIT ' <<<"$output" || fail "$output"
 }
+
+# Of the kernels here, Linux 7 alone lets threads be preempted in programs of tracepoints.
+@test "calls of a thread that preempts one in bpf(2) are shown but for a few, which are counted" {
+	[ -e /run/guest/run ] || skip "needs a guest: tests/guest/run"
+	gputap trace --gpu nvidia -e syscall --syscall clock_nanosleep --json -o out.json -- \
+		"$build/tests/guest/lookups" 400
+	expect_status 0
+	run -0 jq -es '(map(select(.name == "clock_nanosleep")) | length) as $shown |
+		(map(select(.schema == "gputap.totals.1" and .source == "syscall") | .lost)[0]) as $lost |
+		[$shown, $lost], ($shown >= 380 and $shown + $lost >= 400 and $lost <= 20)' out.json
+}

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define NAMES(operation)                                                                           \
 	{.program = "name_" #operation, .kind = GT_HOOK_TRACE_EVENT,                               \
-	 .point = "dma_fence/dma_fence_" #operation, .preemption = GT_HOOK_UNLESS_PREEMPTIBLE}
+	 .point = "dma_fence/dma_fence_" #operation, .unless_preemptible = true}
 #define FENCE(operation, what)                                                                     \
 	{.program = "fence_" #operation, .kind = GT_HOOK_TRACEPOINT,                               \
 	 .point = "dma_fence_" #operation, .lacks = what},                                         \

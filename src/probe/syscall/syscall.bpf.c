@@ -602,6 +602,18 @@ static __always_inline void put_entry(struct begun_syscall *call)
 	(void)put_record(&call->event, size);
 }
 
+/*
+ * Where threads are preempted in programs of raw tracepoints, each point has a second program, of
+ * the trace event (gt_hook.recovers). The kernel omits that one while a preempted thread on the
+ * same CPU is in bpf(2) and accesses a map (bpf_disable_instrumentation()), as gputap does to read
+ * counters.
+ */
+enum syscall_point {
+	ENTRIES = 1,
+	RETURNS,
+	ENDS_OF_THREADS,
+};
+
 /* What the trace events raw_syscalls:sys_enter and raw_syscalls:sys_exit format. */
 struct formatted_enter {
 	__u64 common;
@@ -630,7 +642,7 @@ static __always_inline void copy_arguments(struct gt_event_syscall *event,
  * The arguments are in a struct formatted_enter (`is_formatted`, a constant) or in registers. Until
  * the call returns, `duration` has the time of its entry.
  */
-static __always_inline int begin_syscall(const void *arguments, bool is_formatted, long number)
+static __always_inline void begin_syscall(const void *arguments, bool is_formatted, long number)
 {
 	__u32 key = number < 0 || number >= GT_SYSCALL_NUMBERS ? GT_SYSCALL_NUMBERS - 1 : number;
 	const struct gt_syscall_plan *plan = bpf_map_lookup_elem(&syscall_plans, &key);
@@ -639,14 +651,14 @@ static __always_inline int begin_syscall(const void *arguments, bool is_formatte
 	struct begun_syscall *call;
 
 	if (!plan || !plan->selected)
-		return 0;
+		return;
 	thread = traced_thread();
 	if (!thread || thread->process == own_process)
-		return 0;
+		return;
 	task = bpf_get_current_task_btf();
 	call = create_own_storage(&begun_syscalls);
 	if (!call)
-		return 0;
+		return;
 	fill_head(&call->event.head, thread, GT_EVENT_syscall, 0);
 	call->data_size = 0;
 	call->missed = 0;
@@ -669,29 +681,25 @@ static __always_inline int begin_syscall(const void *arguments, bool is_formatte
 		put_entry(call);
 	call->active = 1;
 	call->event.duration = bpf_ktime_get_ns();
-	return 0;
 }
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter_syscall, const struct pt_regs *registers, long number)
 {
-	begin_syscall(registers, false, number);
+	if (is_first_of_pair(ENTRIES, false))
+		begin_syscall(registers, false, number);
 	return 0;
 }
 
-/*
- * In newer kernels (not yet in 6.18; in 7.2), a thread can be preempted while the kernel runs the
- * program of a raw tracepoint or between its recursion check and the program (__bpf_trace_run()),
- * and the programs that other threads come to on that CPU are then omitted. For a program of a
- * trace event the kernel disables preemption before (include/trace/perf.h).
- */
 SEC("tp/raw_syscalls/sys_enter")
 int enter_formatted(const struct formatted_enter *event)
 {
-	return begin_syscall(event, true, event->number);
+	if (is_first_of_pair(ENTRIES, true))
+		begin_syscall(event, true, event->number);
+	return 0;
 }
 
-static __always_inline int end_syscall(long result)
+static __always_inline void end_syscall(long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct begun_syscall *call = bpf_task_storage_get(&begun_syscalls, task, NULL, 0);
@@ -699,7 +707,7 @@ static __always_inline int end_syscall(long result)
 	__u32 number;
 
 	if (!call || !call->active)
-		return 0;
+		return;
 	number = call->event.number;
 	call->event.result = result;
 	if (call->event.machine != GT_SYSCALL_COMPAT) {
@@ -708,20 +716,22 @@ static __always_inline int end_syscall(long result)
 			copy_at_return(call, plan);
 	}
 	put_syscall(call);
-	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(exit_syscall, const struct pt_regs *registers, long result)
 {
-	end_syscall(result);
+	if (is_first_of_pair(RETURNS, false))
+		end_syscall(result);
 	return 0;
 }
 
 SEC("tp/raw_syscalls/sys_exit")
 int exit_formatted(const struct formatted_exit *event)
 {
-	return end_syscall(event->result);
+	if (is_first_of_pair(RETURNS, true))
+		end_syscall(event->result);
+	return 0;
 }
 
 static __always_inline void put_unfinished(struct task_struct *task, __u16 state)
@@ -739,7 +749,16 @@ static __always_inline void put_unfinished(struct task_struct *task, __u16 state
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(end_thread, struct task_struct *task)
 {
-	put_unfinished(bpf_get_current_task_btf(), GT_SYSCALL_ENDED);
+	if (is_first_of_pair(ENDS_OF_THREADS, false))
+		put_unfinished(bpf_get_current_task_btf(), GT_SYSCALL_ENDED);
+	return 0;
+}
+
+SEC("tp/sched/sched_process_exit")
+int end_formatted(void *event)
+{
+	if (is_first_of_pair(ENDS_OF_THREADS, true))
+		put_unfinished(bpf_get_current_task_btf(), GT_SYSCALL_ENDED);
 	return 0;
 }
 
