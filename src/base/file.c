@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +41,33 @@ int gt_write_all(int fd, const void *data, size_t size)
 		done += n;
 	}
 	return 0;
+}
+
+/* The bytes of the first piece: as many whole lines as PIPE_BUF bytes hold, at least one. */
+static size_t measure_lines(const char *text, size_t size)
+{
+	const char *newline;
+
+	if (size <= PIPE_BUF)
+		return size;
+	newline = memrchr(text, '\n', PIPE_BUF);
+	if (!newline)
+		newline = memchr(text + PIPE_BUF, '\n', size - PIPE_BUF);
+	return newline ? (size_t)(newline + 1 - text) : size;
+}
+
+int gt_write_lines(int fd, const char *text, size_t size)
+{
+	int error = 0;
+
+	while (size && !error) {
+		size_t piece = measure_lines(text, size);
+
+		error = gt_write_all(fd, text, piece);
+		text += piece;
+		size -= piece;
+	}
+	return error;
 }
 
 /* Reads to the end of the file; st_size is not used, since it is 0 in /proc. */

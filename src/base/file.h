@@ -28,6 +28,11 @@ bool gt_is_same_file(const char *path, const char *other);
 
 /* Writes all bytes, continuing after signals and short writes. 0 or -Exxx. */
 int gt_write_all(int fd, const void *data, size_t size);
+/*
+ * The same in pieces that end at a newline, of at most PIPE_BUF bytes if no line is longer: what
+ * several processes write to a pipe is not mixed within such a piece (pipe(7)).
+ */
+int gt_write_lines(int fd, const char *text, size_t size);
 /* Reads `size` bytes, or fewer at the end of the file. Returns the bytes read or -Exxx. */
 ssize_t gt_read_all(int fd, void *data, size_t size);
 

@@ -88,9 +88,13 @@ bool gt_cli_is_tool(const struct gt_cli_command *command);
 int gt_cli_parse(const struct gt_cli_command *command, int count, char **arguments, void *values,
 		 int *ret_rest);
 
-/* Make stdout a stream that keeps its first error. 0 or -ENOMEM. */
+/*
+ * Make stdout a stream that is written in whole lines, since a command that is traced may print to
+ * the same file, and that keeps its first error. 0 or -ENOMEM.
+ */
 int gt_cli_begin_output(void);
-/* Write what was printed. Its first error is the one that gt_cli_finish_output reports. */
+/* Write what was printed, a line without an end, too; fflush(stdout) keeps that. Its first error is
+ * the one that gt_cli_finish_output reports. */
 void gt_cli_flush_output(void);
 /* The exit status for `status`: failure if output was lost, except where a pipe has no reader. */
 int gt_cli_finish_output(int status);

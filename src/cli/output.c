@@ -7,44 +7,71 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/strbuf.h"
 #include "cli/cli.h"
 
 /* ---- standard output ------------------------------------------------------------------- */
 
-/* The first error of it, which stdio does not keep; 0: none. */
-static int output_error;
+enum { MAX_KEPT = 64 * 1024 };
 
+static struct {
+	int error;             /* the first one, which stdio does not keep; 0: none */
+	struct gt_strbuf kept; /* a line whose end was not printed yet */
+} output;
+
+/* Write what is kept, up to `size` bytes of it. */
+static int write_kept(size_t size)
+{
+	struct gt_strbuf *kept = &output.kept;
+	int error = kept->failed ? -ENOMEM : gt_write_lines(STDOUT_FILENO, kept->data, size);
+
+	if (error && !output.error)
+		output.error = -error;
+	if (error)
+		size = kept->length;
+	kept->length -= size;
+	if (kept->length)
+		memmove(kept->data, kept->data + size, kept->length);
+	return error;
+}
+
+/* Write the whole lines of what stdio's buffer holds when it is full, and a line that is long. */
 static ssize_t write_output(void *cookie, const char *data, size_t size)
 {
-	int error = gt_write_all(STDOUT_FILENO, data, size);
+	const char *newline = memrchr(data, '\n', size);
+	size_t rest = newline ? (size_t)(data + size - newline - 1) : size;
+	struct gt_strbuf *kept = &output.kept;
+	int error = 0;
 
-	if (!error)
-		return (ssize_t)size;
-	if (!output_error)
-		output_error = -error;
-	return 0;
+	gt_strbuf_add(kept, data, size);
+	if (kept->failed || newline)
+		error = write_kept(kept->length - rest);
+	if (!error && kept->length > MAX_KEPT)
+		error = write_kept(kept->length);
+	return error ? 0 : (ssize_t)size;
 }
 
 int gt_cli_begin_output(void)
 {
-	FILE *output = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_output});
+	FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_output});
 
-	if (!output)
+	if (!stream)
 		return -ENOMEM;
-	setvbuf(output, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
-	stdout = output;
+	setvbuf(stream, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+	stdout = stream;
 	return 0;
 }
 
 void gt_cli_flush_output(void)
 {
 	fflush(stdout);
+	write_kept(output.kept.length);
 }
 
 /* Whether a pipe or socket lost its reader. */
-static bool has_reader_left(int output)
+static bool has_reader_left(int pipe)
 {
-	struct pollfd state = {.fd = output};
+	struct pollfd state = {.fd = pipe};
 
 	return poll(&state, 1, 0) > 0 && state.revents & (POLLERR | POLLHUP);
 }
@@ -52,25 +79,34 @@ static bool has_reader_left(int output)
 int gt_cli_finish_output(int status)
 {
 	gt_cli_flush_output();
-	if (!output_error || has_reader_left(STDOUT_FILENO))
+	if (!output.error || has_reader_left(STDOUT_FILENO))
 		return status;
-	gt_cli_error("cannot write output: %s", strerror(output_error));
+	gt_cli_error("cannot write output: %s", strerror(output.error));
 	return status ? status : GT_EXIT_FAILED;
 }
 
 /* ---- messages -------------------------------------------------------------------------- */
 
+/* Print "gputap: …" in one write: the traced program may print to the same file. */
+static void print_message(const char *format, va_list arguments, const char *end)
+{
+	gt_auto_strbuf message = GT_STRBUF_INIT;
+
+	/* Both may be one file: what was printed before comes before, in whole lines. */
+	gt_cli_flush_output();
+	gt_strbuf_puts(&message, "gputap: ");
+	gt_strbuf_vprintf(&message, format, arguments);
+	gt_strbuf_puts(&message, end);
+	fputs(gt_strbuf_string(&message), stderr);
+}
+
 void gt_cli_error(const char *format, ...)
 {
 	va_list arguments;
 
-	/* Both may be one file: what was printed before comes before, in whole lines. */
-	gt_cli_flush_output();
-	fputs("gputap: ", stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	print_message(format, arguments, "\n");
 	va_end(arguments);
-	fputc('\n', stderr);
 }
 
 void gt_cli_diag(const struct gt_diag *diag)
@@ -80,12 +116,12 @@ void gt_cli_diag(const struct gt_diag *diag)
 
 int gt_cli_usage_error(const struct gt_cli_command *command, const char *format, ...)
 {
+	gt_auto_strbuf end = GT_STRBUF_INIT;
 	va_list arguments;
 
-	fputs("gputap: ", stderr);
+	gt_strbuf_printf(&end, " (try 'gputap %s --help')\n", command->name);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	print_message(format, arguments, gt_strbuf_string(&end));
 	va_end(arguments);
-	fprintf(stderr, " (try 'gputap %s --help')\n", command->name);
 	return GT_EXIT_USAGE;
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
 struct gt_screen {
 	SCREEN *terminal;
 	FILE *device; /* /dev/tty */
@@ -52,7 +54,7 @@ static void replace_descriptors(struct gt_screen *screen)
 {
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	fflush(NULL);
+	gt_cli_flush_output();
 	replace_descriptor(screen, STDIN_FILENO, nothing);
 	replace_descriptor(screen, STDOUT_FILENO, fileno(screen->kept));
 	replace_descriptor(screen, STDERR_FILENO, fileno(screen->kept));
@@ -165,7 +167,7 @@ void gt_screen_restore(struct gt_screen *screen)
 		endwin();
 		delscreen(screen->terminal);
 	}
-	fflush(NULL);
+	gt_cli_flush_output();
 	for (int i = 0; i < 3; i++) {
 		if (screen->saved[i] < 0)
 			continue;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/cli.h"
 
 enum {
 	TIME_LIMIT = 5000, /* ms */
@@ -199,7 +200,7 @@ static __attribute__((noreturn)) void run_child(const struct vendor_runtime *run
 		status = runtime->examine(library);
 	else
 		printf("%s is not installed", runtime->library);
-	fflush(stdout);
+	gt_cli_flush_output();
 	_exit(status);
 }
 
@@ -241,7 +242,7 @@ bool gt_vendor_runtime(enum gt_vendor_api api, struct gt_strbuf *text)
 	bool answered;
 	pid_t child;
 
-	fflush(stdout);
+	gt_cli_flush_output();
 	if (pipe2(pipe_ends, O_CLOEXEC) < 0) {
 		gt_strbuf_printf(text, "pipe2: %s", strerror(errno));
 		return false;

@@ -27,7 +27,7 @@ int gt_sink_flush(struct gt_sink *sink)
 	if (sink->text.failed && !sink->error)
 		sink->error = -ENOMEM;
 	if (!sink->error && sink->text.length)
-		sink->error = gt_write_all(sink->fd, sink->text.data, sink->text.length);
+		sink->error = gt_write_lines(sink->fd, sink->text.data, sink->text.length);
 	gt_strbuf_clear(&sink->text);
 	return sink->error;
 }

@@ -203,6 +203,24 @@ documented() {
 	expect_no_error_line '\[EXIT\]'
 }
 
+@test "lines of the trace and of the command on one pipe are whole, also for a slow reader" {
+	for ((i = 0; i < 6000; i++)); do
+		echo "line $i of the command"
+	done >lines
+	# The shell writes each line for itself. Both fill the pipe before it is read, page by page.
+	"$build/gputap" trace --gpu nvidia --json -o - -- sh -c "$calls 3000 >/dev/null & while read -r line; do
+		echo \"\$line\"; done <lines; wait" 2>err | {
+		read -r first
+		sleep 1
+		echo "$first"
+		dd bs=4096 status=none
+	} >mixed
+	grep -x 'line [0-9]* of the command' mixed | cmp - lines
+	grep -vx 'line [0-9]* of the command' mixed >trace.json
+	run -0 jq -s 'map(select(.name == "cudaGetDevice")) | length' trace.json
+	[ "$output" = 3000 ]
+}
+
 @test "-o into a missing directory is rejected before the command runs" {
 	trace -o nowhere/lines -- touch ran
 	expect_status 1
