@@ -184,6 +184,21 @@ not ok 2 a function that is loaded fails
 	expect_output_line '^# reason$'
 }
 
+@test "the suite prints the time of each test and of each file with --timing" {
+	cd "$BATS_TEST_TMPDIR"
+	write_tests <<-'END'
+		TEST "it waits" {
+			sleep 0.2
+		}
+	END
+	observe "$root/tests/guest/suite" --timing tests.bats
+	expect_status 0
+	[[ $output =~ ^1\.\.1$'\n'"ok 1 it waits"$'\n'"# "([0-9.]+)" s: it waits"$'\n'"# "([0-9.]+)" s: tests.bats"$ ]] ||
+		fail "the times are wrong"
+	((10#${BASH_REMATCH[1]/./} >= 2 && 10#${BASH_REMATCH[2]/./} >= 10#${BASH_REMATCH[1]/./})) ||
+		fail "the times are too short"
+}
+
 @test "the suite reports a test that is killed, and a file that fails before its tests" {
 	cd "$BATS_TEST_TMPDIR"
 	write_tests <<-'END'
