@@ -232,9 +232,16 @@ static void print_notes(const struct gt_exec *exec)
 		gt_cli_error("%s", exec->gpu_remark);
 	if (exec->chose_soft_gpu)
 		gt_cli_error("no NVIDIA driver here: the software GPU runs the program");
-	for (size_t i = 0; i < exec->device_count; i++)
-		if (exec->devices[i].run.log.length)
-			fprintf(stderr, "%s\n", gt_strbuf_string(&exec->devices[i].run.log));
+	for (size_t i = 0; i < exec->device_count; i++) {
+		const struct gt_exec_device *device = &exec->devices[i];
+
+		if (device->run.copies)
+			gt_cli_error("%s does not access the memory of this process: the maps are "
+				     "copied to it before the program runs, and back at its end",
+				     gt_standalone_target_name(&device->target));
+		if (device->run.log.length)
+			fprintf(stderr, "%s\n", gt_strbuf_string(&device->run.log));
+	}
 }
 
 static int run_verified(struct gt_exec *exec, struct gt_diag *diag)

@@ -57,7 +57,8 @@
  * (pointers in CrossWorkgroup), and `context` is a pointer to 512 bytes there. Words of the symbols
  * are constants if `symbols` has their values; else specialization constants of 64 bits whose
  * SpecId is 2 n + word for map n, and GT_SPEC_OUTPUT, GT_SPEC_CALLS (+ word) and GT_SPEC_PID_TGID.
- * Lanes are the numbers of work-items in their work-group modulo 32.
+ * Lanes are the numbers of work-items in their work-group modulo 32. With `relative`, for maps that
+ * are copied to the device, the words are offsets in the memory that the last parameter points to.
  *
  * All words are little-endian.
  */
@@ -107,6 +108,7 @@ struct gt_translate_options {
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
 	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
+	bool relative;         /* spirv: addresses of the host are offsets from a parameter */
 	const struct gt_cycle_clock
 		*clock; /* spirv: that of the device (base/cycle_clock.h); NULL: none */
 	/* Where kernels read *clock; 0: its values are constants of the module. */

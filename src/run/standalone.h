@@ -11,6 +11,7 @@
 #include "gpubpf/program.h"
 #include "gpubpf/section.h"
 #include "opencl/opencl.h"
+#include "run/standalone_copies.h"
 
 enum {
 	GT_STANDALONE_MAX_THREADS = 1 << 24,
@@ -45,6 +46,8 @@ struct gt_standalone_run {
 	struct gt_module *module;
 	struct gt_cl_device *cl_device; /* an OpenCL device in place of `device`; or NULL */
 	struct gt_cl_program *cl_program;
+	/* OpenCL: the maps, for a device that does not access those of this process; or NULL. */
+	struct gt_standalone_copies *copies;
 	bool is_abandoned; /* OpenCL: the program may still run */
 	struct gt_device_memory device_memory, device_results;
 	struct gt_host_call_service *service; /* of host calls, while the program runs; or NULL */

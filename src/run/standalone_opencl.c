@@ -12,16 +12,6 @@
 
 #define PREFIX "gputap_"
 
-static int check_device(const struct gt_standalone_run *run, struct gt_diag *diag)
-{
-	if (gt_cl_device_shares_memory(run->cl_device))
-		return 0;
-	return gt_diag(diag, -EOPNOTSUPP, "device", NULL,
-		       "%s cannot access the memory of this process: a CPU, or a device with "
-		       "fine-grain system SVM, is needed",
-		       gt_cl_device_info(run->cl_device)->name);
-}
-
 /* The clock of the device, if the program needs it. False: it does not, or there is none. */
 static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_clock *ret_clock)
 {
@@ -29,6 +19,31 @@ static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_cloc
 
 	return gt_helpers_used(run->program->program, run->program->facts, GT_TRAIT_CLOCK) &&
 	       !gt_cl_device_clock(run->cl_device, ret_clock, &reason);
+}
+
+static int load_program(struct gt_standalone_run *run, const struct gt_translate_options *options,
+			struct gt_diag *diag)
+{
+	int error = gt_standalone_translate(run, &gt_target_spirv, options, diag);
+
+	return error ? error
+		     : gt_cl_program_load(run->cl_device, run->text.data, run->text.length,
+					  &run->cl_program, &run->log, diag);
+}
+
+/* Load the program again, with a parameter in place of addresses of this process. */
+static int load_with_copies(struct gt_standalone_run *run, uint64_t (*maps)[2],
+			    struct gt_symbol_values *symbols, struct gt_translate_options *options,
+			    struct gt_diag *diag)
+{
+	int error = gt_standalone_copies_new(run->instance, symbols, maps, &run->copies, diag);
+
+	gt_cl_program_free(run->cl_program);
+	run->cl_program = NULL;
+	gt_strbuf_free(&run->text);
+	options->relative = true;
+	options->clock = NULL;
+	return error ? error : load_program(run, options, diag);
 }
 
 int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *diag)
@@ -48,12 +63,11 @@ int gt_standalone_opencl_prepare(struct gt_standalone_run *run, struct gt_diag *
 		options.clock = &clock;
 	error = gt_instance_symbols(run->instance, &symbols, &maps, diag);
 	if (!error)
-		error = gt_standalone_translate(run, &gt_target_spirv, &options, diag);
-	if (!error)
-		error = gt_cl_program_load(run->cl_device, run->text.data, run->text.length,
-					   &run->cl_program, &run->log, diag);
+		error = load_program(run, &options, diag);
 	/* Last, since PoCL ends the process where it cannot execute a kernel for lack of tools. */
-	return error ? error : check_device(run, diag);
+	if (!error && !gt_cl_device_shares_memory(run->cl_device))
+		error = load_with_copies(run, maps, &symbols, &options, diag);
+	return error;
 }
 
 int gt_standalone_opencl_start(struct gt_standalone_run *run, struct gt_diag *diag)
@@ -62,20 +76,27 @@ int gt_standalone_opencl_start(struct gt_standalone_run *run, struct gt_diag *di
 	static uint64_t context[GT_CONTEXT_SIZE / sizeof(uint64_t)];
 	const struct gt_section *section = run->program->section;
 	uint64_t memory_size = run->program->memory_size;
-	struct gt_cl_argument arguments[] = {
+	struct gt_cl_argument arguments[GT_CL_MAX_ARGUMENTS] = {
 		{run->memory, run->memory ? memory_size : 0, true},
 		{&memory_size, sizeof(memory_size), false},
 		{run->results, run->result_count * sizeof(*run->results), true},
-		{context, sizeof(context), true},
 	};
-	bool has_context = section && section->kind != GT_KIND_RUN;
+	size_t count = 3;
 	int error = 0;
 
+	if (section && section->kind != GT_KIND_RUN)
+		arguments[count++] = (struct gt_cl_argument){context, sizeof(context), true};
+	if (run->copies) {
+		gt_standalone_copies_fill(run->copies);
+		arguments[count++] =
+			(struct gt_cl_argument){gt_standalone_copies_memory(run->copies),
+						gt_standalone_copies_size(run->copies), true};
+	}
 	if (run->instance->call_area)
 		error = gt_host_call_service_start(&run->instance->calls, &run->service, diag);
 	return error ? error
 		     : gt_cl_launch(run->cl_program, PREFIX "run", run->program->grid,
-				    run->program->block, arguments, has_context ? 4 : 3, diag);
+				    run->program->block, arguments, count, diag);
 }
 
 static void stop_service(struct gt_standalone_run *run)
@@ -92,6 +113,8 @@ int gt_standalone_opencl_finish(struct gt_standalone_run *run, struct gt_diag *d
 
 	stop_service(run);
 	run->is_abandoned = error == -ETIME;
+	if (!error && run->copies)
+		gt_standalone_copies_merge(run->copies);
 	return error ? error
 		     : gt_instance_print(run->instance, &run->output, &run->output_lost, diag);
 }
@@ -105,4 +128,6 @@ void gt_standalone_opencl_clear(struct gt_standalone_run *run)
 		run->instance = NULL;
 	}
 	gt_cl_program_free(run->cl_program);
+	if (!run->is_abandoned)
+		gt_standalone_copies_free(run->copies);
 }

@@ -174,12 +174,49 @@ on_both() {
 	[ "$output" = "$first" ]
 }
 
-@test "exec --on opencl rejects a CPU device with memory of its own" {
-	need_opencl
+# on_oclgrind OBJECT OPTIONS…: exec on the simulator, which reports no access outside of its memory.
+on_oclgrind() {
 	need_file /usr/lib/oclgrind/liboclgrind-rt-icd.so "Oclgrind (oclgrind)"
-	OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so gputap exec --raw --on opencl <<<b7000000070000009500000000000000
+	: >"$BATS_TEST_TMPDIR/reports"
+	OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so OCLGRIND_LOG=$BATS_TEST_TMPDIR/reports \
+		gputap exec --on opencl "${@:2}" "$1"
+	[ ! -s "$BATS_TEST_TMPDIR/reports" ] || fail "$(head -n 20 "$BATS_TEST_TMPDIR/reports")"
+}
+
+@test "exec --on opencl copies the maps to a device with memory of its own, and reports it" {
+	need_opencl
+	program 'GPUTAP_MAP(seen, GPUTAP_MAP_HASH, unsigned int, unsigned long long, 64);
+		GPUTAP_RING(records, 4096);
+		unsigned long long sum = 5;
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = bpf_flat_thread_id() & 63;
+			unsigned long long value = 7 + key, *found, *record;
+			bpf_map_update_elem(&seen, &key, &value, 0);
+			found = bpf_map_lookup_elem(&seen, &key);
+			record = bpf_ringbuf_reserve(&records, 8, 0);
+			if (record) { *record = key; bpf_ringbuf_submit(record, 0); }
+			__sync_fetch_and_add(&sum, key);
+			if (!key) bpf_printk("thread %d", key);
+			return found ? *found : 0; }'
+	on_oclgrind "$BATS_TEST_TMPDIR/program.o" --block 32 --all --maps --json
+	expect_status 0
+	expect_error 'gputap: Oclgrind Simulator does not access the memory of this process: the maps are copied to it before the program runs, and back at its end'
+	expect_json '.[0].devices[0] | .results[31] == "0x26" and .output == "thread 0\n"'
+	expect_json '.[0].devices[0].maps | map({(.name): (.entries | length)}) | add |
+		.seen == 32 and .records == 32'
+	expect_json '.[0] | [.devices[0].maps[], .shared[]] | map(select(.name | test("data"))) |
+		map(.entries[].value.sum) == [501]'
+}
+
+@test "exec --on opencl rejects maps on the host for a device with memory of its own" {
+	need_opencl
+	program 'GPUTAP_MAP(seen, GPUTAP_MAP_LRU_HASH, unsigned int, unsigned long long, 64);
+		SEC("gpu/run") long run(void *memory) {
+			unsigned int key = 1;
+			return bpf_map_lookup_elem(&seen, &key) != 0; }'
+	on_oclgrind "$BATS_TEST_TMPDIR/program.o"
 	expect_status 1
-	expect_error 'gputap: Oclgrind Simulator cannot access the memory of this process: a CPU, or a device with fine-grain system SVM, is needed'
+	expect_error_line '^gputap: insn [0-9]+: a map on the host needs a device that accesses the memory of the process$'
 }
 
 @test "exec --on opencl reports what is missing" {

@@ -454,6 +454,9 @@ static void emit_arguments(struct gt_spirvgen *gen)
 	uint32_t memory;
 
 	gt_spirvgen_declare_local(gen);
+	if (gen->shared)
+		gen->base = gt_spirvgen_emit(gen, SpvOpConvertPtrToU, gt_spirvgen_int(gen, 64),
+					     gen->shared);
 	if (has_context(gen))
 		return;
 	memory = gen->job->memory_size ? gt_spirvgen_emit(gen, SpvOpConvertPtrToU,
@@ -561,17 +564,22 @@ static uint32_t add_head(struct gt_spirvgen *gen)
 {
 	struct gt_spirv_builder *builder = gen->builder;
 	uint32_t wide = gt_spirvgen_int(gen, 64), nothing = gt_spirv_type_void(builder);
-	uint32_t types[5] = {
+	uint32_t types[6] = {
 		nothing,
 		byte_pointer(gen),
 		wide,
 		gt_spirv_type_pointer(builder, SpvStorageClassCrossWorkgroup, wide),
 		byte_pointer(gen),
+		byte_pointer(gen),
 	};
-	uint32_t *parameters[4] = {&gen->memory, &gen->memory_size, &gen->results, &gen->context};
-	unsigned count = has_context(gen) ? 4 : 3;
-	uint32_t type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, count + 1);
-	uint32_t function = gt_spirv_id(builder);
+	uint32_t *parameters[5] = {&gen->memory, &gen->memory_size, &gen->results};
+	uint32_t count = 3, type, function = gt_spirv_id(builder);
+
+	if (has_context(gen))
+		parameters[count++] = &gen->context;
+	if (gen->options->relative)
+		parameters[count++] = &gen->shared;
+	type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, count + 1);
 
 	gt_spirv_emit(&builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunction, nothing, function,
 		      SpvFunctionControlMaskNone, type);

@@ -78,6 +78,11 @@ static uint32_t emit_pointer(struct gt_spirvgen *gen, enum storage storage, uint
 	return emit_pointer_after(gen, SpvStorageClassFunction, gen->local, offset, bits);
 }
 
+uint32_t gt_spirvgen_host_address(struct gt_spirvgen *gen, uint32_t address)
+{
+	return gen->base ? gt_spirvgen_binary(gen, SpvOpIAdd, 64, gen->base, address) : address;
+}
+
 /* ---- order ---- */
 
 static uint32_t scope_of(struct gt_spirvgen *gen)
@@ -102,7 +107,8 @@ static uint32_t semantics_of(struct gt_spirvgen *gen)
 
 /*
  * OpenCL 2.0's atomic_work_item_fence: PoCL 3.1 has it for SPIR, but not mem_fence, which
- * OpMemoryBarrier becomes.
+ * OpMemoryBarrier becomes. Devices with memory of their own may be older (Oclgrind): they have
+ * that.
  */
 static void emit_fence_call(struct gt_spirvgen *gen)
 {
@@ -124,7 +130,7 @@ static void emit_fence_call(struct gt_spirvgen *gen)
 
 static void emit_barrier(struct gt_spirvgen *gen, uint32_t scope)
 {
-	if (gen->options->for_spir) {
+	if (gen->options->for_spir && !gen->options->relative) {
 		emit_fence_call(gen);
 		return;
 	}
@@ -182,7 +188,7 @@ static uint32_t symbol_word(struct gt_spirvgen *gen, const struct gt_ptxgen_oper
 	unsigned word = (unsigned)operand->offset / 8;
 	const char *name = (const char *)(uintptr_t)operand->value.id;
 	uint64_t value = 0;
-	uint32_t spec_id;
+	uint32_t spec_id, id;
 
 	if (operand->value.class == GT_PTXGEN_MAP_SYMBOL) {
 		spec_id = 2 * (uint32_t)operand->value.id + word;
@@ -191,14 +197,19 @@ static uint32_t symbol_word(struct gt_spirvgen *gen, const struct gt_ptxgen_oper
 		spec_id = GT_SPEC_OUTPUT + word;
 		value = values ? values->output[word] : 0;
 	} else if (!strcmp(name, "calls")) {
+		if (gen->options->relative)
+			gt_spirvgen_fail(gen, -EOPNOTSUPP,
+					 "a map on the host needs a device that accesses the "
+					 "memory of the process");
 		spec_id = GT_SPEC_CALLS + word;
 		value = values ? values->calls[word] : 0;
 	} else {
 		spec_id = GT_SPEC_PID_TGID;
 		value = values ? values->pid_tgid : 0;
 	}
-	return values ? gt_spirvgen_constant(gen, 64, value)
-		      : gt_spirv_spec_constant(gen->builder, spec_id, 0);
+	id = values ? gt_spirvgen_constant(gen, 64, value)
+		    : gt_spirv_spec_constant(gen->builder, spec_id, 0);
+	return word || spec_id == GT_SPEC_PID_TGID ? id : gt_spirvgen_host_address(gen, id);
 }
 
 /* A value of the parameter `context`. */
@@ -261,10 +272,10 @@ void gt_spirvgen_load(struct gt_spirvgen *gen, struct gt_spirvgen_type type)
 
 uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address, unsigned bits)
 {
-	uint32_t pointer =
-		emit_pointer(gen, STORAGE_GLOBAL, gt_spirvgen_constant(gen, 64, address), bits);
+	uint32_t value = gt_spirvgen_host_address(gen, gt_spirvgen_constant(gen, 64, address));
 
-	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirvgen_int(gen, bits), pointer,
+	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirvgen_int(gen, bits),
+				emit_pointer(gen, STORAGE_GLOBAL, value, bits),
 				SpvMemoryAccessAlignedMask | SpvMemoryAccessVolatileMask, bits / 8);
 }
 

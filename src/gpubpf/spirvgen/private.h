@@ -86,7 +86,9 @@ struct gt_spirvgen {
 	uint32_t block;                          /* the number of blocks begun */
 	bool is_open;                            /* the last block has no terminator yet */
 	uint32_t memory, memory_size, results, context; /* parameters; context may be 0 */
-	uint32_t local; /* pointer to the first byte of the array; 0: there is none */
+	uint32_t shared; /* with options->relative: a parameter, the pointer to the memory */
+	uint32_t base;   /* its address, which those of the host are relative to; 0: to none */
+	uint32_t local;  /* pointer to the first byte of the array; 0: there is none */
 	/* By value of the job: the id of one that is not known here; 0, or no array: a number. */
 	const uint32_t *site_values;
 	/* The function of a program in a kernel (program.h). */
@@ -180,7 +182,9 @@ void gt_spirvgen_lower(struct gt_spirvgen *gen);
 /* ---- memory.c ---- */
 
 void gt_spirvgen_load(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
-/* The word of 32 bits at an address, which the host may change at any time. */
+/* Make an address of what an address of the host is to the module: see options->relative. */
+uint32_t gt_spirvgen_host_address(struct gt_spirvgen *gen, uint32_t address);
+/* The word at an address of the host, which may change it at any time. */
 uint32_t gt_spirvgen_load_shared(struct gt_spirvgen *gen, uint64_t address, unsigned bits);
 void gt_spirvgen_store(struct gt_spirvgen *gen, struct gt_spirvgen_type type);
 /* atom and red: `opcode` is that of SPIR-V. */

@@ -29,10 +29,11 @@ static void validate(const struct spirv_module *module)
 	unlink(input.path);
 }
 
-static void validate_all(struct probe *const *probes, size_t count)
+/* relative: with the maps in a parameter. */
+static void validate_all(struct probe *const *probes, size_t count, bool relative)
 {
 	for (size_t i = 0; i < count; i += A_MODULE) {
-		struct spirv_module module = {0};
+		struct spirv_module module = {.relative = relative};
 
 		make_spirv_module(probes + i, count - i < A_MODULE ? count - i : A_MODULE, &module);
 		validate(&module);
@@ -45,7 +46,8 @@ TEST("spirv-val accepts the module of every case")
 	if (!has_validator())
 		SKIP("spirv-val is not installed");
 	read_cases();
-	validate_all(all_cases.items, all_cases.count);
+	validate_all(all_cases.items, all_cases.count, false);
+	validate_all(all_cases.items, all_cases.count, true);
 }
 
 TEST("spirv-val accepts the modules of random programs")
@@ -61,7 +63,7 @@ TEST("spirv-val accepts the modules of random programs")
 		count += probes[count] != NULL;
 	}
 	CHECK(count > PROGRAMS / 10);
-	validate_all(probes, count);
+	validate_all(probes, count, false);
 	while (count)
 		probe_free(probes[--count]);
 }
