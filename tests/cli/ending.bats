@@ -161,6 +161,7 @@ has_lines() {
 	expect_status 131
 }
 
+# bats test_tags=alone
 @test "Ctrl-C ends a trace without a command, with status 0" {
 	own=calls-$$ # other programs may run on this machine
 	cp "$calls" "$own"

@@ -162,8 +162,9 @@ build_static() {
 	expect_count "$output" 'other .*\[EXIT\]' 3
 }
 
+# bats test_tags=alone
 @test "without a target all processes are traced" {
-	own=calls-$$ # other tests may run on this machine
+	own=calls-$$ # other programs may run on this machine
 	cp "$calls" "$own"
 	start_trace
 	"./$own" 2 >/dev/null
@@ -211,6 +212,7 @@ build_late() {
 	expect_error_line '^gputap: incomplete: 2 calls: 2 complete, 0 unfinished, 0 lost; calls may be missing of late \([0-9]+\), in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$'
 }
 
+# bats test_tags=alone
 @test "a process outside of the PID namespace of gputap has no number, in notes and totals" {
 	need_command unshare
 	unshare --pid --fork --mount-proc true || skip "there can be no other PID namespace"
@@ -226,7 +228,7 @@ build_late() {
 	end_trace
 	expect_status 0
 	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by a process outside of gputap's PID namespace [0-9.]+ ms before its probes were attached: calls in between are missing$"
-	# Programs of other tests may be traced, too.
+	# Other programs may be traced, too.
 	expect_error_line "^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing of (.*; of )?a process outside of gputap's PID namespace, in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached"
 }
 
