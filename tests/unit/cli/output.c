@@ -10,7 +10,7 @@
 
 enum { LINES = 3000, LIMIT = 4096 };
 
-/* A child prints with `print`, its standard output being a socket; *ret_child ends by itself. */
+/* A child prints with `print`, its standard output being a socket. */
 static int begin_printing(void (*print)(void), pid_t *ret_child)
 {
 	int ends[2];
