@@ -67,6 +67,7 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 }
 
 @test "jobs: each dependency is reported, and who was blocked by whom" {
+	as_under_6_12
 	need_modules fakegpu
 	trace drm -- "$fire" blocked 5 300
 	expect_agreement '[$ledger.jobs[] | . as $job | .dependencies[] |
@@ -76,6 +77,7 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 }
 
 @test "jobs: a timeout is reported, with the error of the job" {
+	as_under_6_12
 	need_modules fakegpu
 	trace drm -- "$fire" hang 0
 	expect_agreement '[$ledger.jobs[] | select(.timeout > 0) | [.context, .seqno]] as $hung |
@@ -95,6 +97,7 @@ in_stamps='def within($step; $job): .time >= $job[$step][0] and .time <= $job[$s
 }
 
 @test "vertical blanks: those delivered are of the sequence numbers that happened" {
+	as_under_6_12
 	need_modules fakegpu
 	trace vblank -- "$fire" vblank 4
 	expect_agreement '[$events[] | select(.name == "vblank_delivered") | .sequence] as $delivered |

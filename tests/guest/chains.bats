@@ -80,6 +80,7 @@ trace_every_source() {
 }
 
 @test "text has a call, in it an ioctl, in it a job, and later steps name the call" {
+	as_under_6_12
 	need_modules fakegpu
 	gputap trace --gpu nvidia -t -e cuda,syscall,drm,fence -- "$launch" 1 300
 	expect_status 0
@@ -92,6 +93,7 @@ trace_every_source() {
 }
 
 @test "stat --chains has the steps of jobs by call, and the longest ones" {
+	as_under_6_12
 	need_modules fakegpu
 	gputap stat --gpu nvidia --chains --json -o stat.json -- "$launch" 9 2000
 	expect_status 0
@@ -116,6 +118,7 @@ true' ] || fail "$output"
 }
 
 @test "why names the ioctl, the job and its fence below a call that took long" {
+	as_under_6_12
 	need_modules fakegpu
 	gputap trace --gpu nvidia -e cuda,syscall,drm,fence -o run.gtap -- "$launch" 2 2000
 	expect_status 0

@@ -53,6 +53,7 @@ totals() {
 }
 
 @test "jobs of both rings are shown, also those that end while another one does" {
+	as_under_6_12
 	need_modules fakegpu
 	trace drm chain 20 100
 	holds '($events | map(select(.name == "done") | .ring) | group_by(.) | map([.[0], length])) ==
@@ -77,6 +78,7 @@ totals() {
 }
 
 @test "a job that waits for another process has that process as the one that blocks it" {
+	as_under_6_12
 	need_modules fakegpu
 	gputap stat --gpu nvidia -e drm --json -o stat.json -- "$fire" sync-file 300
 	expect_status 0
@@ -100,6 +102,7 @@ totals() {
 }
 
 @test "stat has the jobs of each ring and process, and how many were on the hardware" {
+	as_under_6_12
 	need_modules fakegpu
 	gputap stat --gpu nvidia -e drm --json -o stat.json -- "$fire" submit 1 50 200
 	run -0 jq -c '.sources[0].rings | map([.device, .ring, .jobs, .done, .queued.count,

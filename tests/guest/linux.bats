@@ -4,6 +4,7 @@
 
 load ../cli/helper
 load ../cli/tracing
+load guest
 
 setup() {
 	need_root
@@ -97,6 +98,7 @@ defined_probes() {
 }
 
 @test "a running process is traced from the moment of attaching" {
+	as_under_6_12
 	stand_in
 	"$calls" --wait-for go 4 >/dev/null 3>&- &
 	target=$!
@@ -107,6 +109,7 @@ defined_probes() {
 }
 
 @test "a library outside the loader's path is traced from its first call" {
+	as_under_6_12
 	need_command cc
 	mkdir elsewhere
 	cp "$standin/libcudart.so.13" elsewhere/
@@ -139,6 +142,7 @@ defined_probes() {
 }
 
 @test "leaks, copies, kernels and errors report on one capture" {
+	as_under_6_12
 	gputap trace --stack fp -o leak.gtap -- "$examples/leak"
 	expect_status 0
 	gputap leaks --json --from leak.gtap
@@ -158,6 +162,7 @@ defined_probes() {
 }
 
 @test "callers are found by .eh_frame, too" {
+	as_under_6_12
 	gputap leaks --stack dwarf -o leaks.txt -- "$examples/leak"
 	for caller in 'grow_cache\(\)' 'load\(bool\)' 'fill_table\(\)'; do
 		grep -qE "cudaMalloc +$caller \(leak\.cu:[0-9]+\)$" leaks.txt || fail "$(cat leaks.txt)"
@@ -165,6 +170,7 @@ defined_probes() {
 }
 
 @test "callers in libraries have names, though a layer of files gives other devices than mappings" {
+	as_under_6_12
 	need_file "$programs/handles" "program handles (clang for PTX)"
 	gputap trace --gpu soft -t --stack fp -v -f cuLibraryLoadData -- "$programs/handles"
 	expect_error_line '^ +at __cudaGetKernel'
@@ -172,6 +178,7 @@ defined_probes() {
 }
 
 @test "when gputap is killed the command continues, and the next one cleans up" {
+	as_under_6_12
 	stand_in
 	"$build/gputap" trace --gpu nvidia -- sh -c "touch runs; $calls --wait-for go 3 >made" \
 		>/dev/null 2>&1 3>&- &

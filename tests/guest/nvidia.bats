@@ -44,6 +44,7 @@ expect() {
 }
 
 @test "ioctls are sampled, all are counted, and the two parts add up" {
+	as_under_6_12
 	trace_calls --sample ioctl=20% -- "$fire" cuda 500
 	expect '[$events[] | select(.name == "ioctl_total" or .name == "uvm_ioctl_total") | .count] | add == 1500' \
 		'[$events[] | select(.name == "ioctl_total") | .durations[].count] | add == 1000' \
@@ -55,12 +56,14 @@ expect() {
 }
 
 @test "without --sample, ioctls are counted and one in a hundred is shown" {
+	as_under_6_12
 	trace_calls -- "$fire" cuda 1000
 	expect '[$events[] | select(.name == "ioctl_total") | .count] | add == 2000' \
 		'[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length < 150'
 }
 
 @test "peer-to-peer memory has its address, its length and its entries" {
+	as_under_6_12
 	trace_calls -- "$fire" nvidia 'p2p 65536 200000'
 	expect '[$events[] | select(.name == "p2p_get_pages") | [.address, .length, .entries, .result]] ==
 		[["0x10000", 200000, 4, 0]]' \
@@ -77,6 +80,7 @@ expect() {
 }
 
 @test "the latency from the interrupt to the bottom half is kept by device" {
+	as_under_6_12
 	trace_calls -- sh -c "$fire nvidia 'isr 5'; $fire nvidia 'msix 4'"
 	expect '[$events[] | select(.name == "isr_bottom_half_total") | [.command, .count]] | sort ==
 		[["0x2a", 5], ["0x2b", 4]]' \
@@ -109,6 +113,7 @@ expect() {
 }
 
 @test "an Xid is a trigger of a flight recorder, and the file has it" {
+	as_under_6_12
 	gputap record -e nvidia --ring 1M --trigger xid -o flight.gtap -- "$fire" nvidia 'xid 79 GPU is gone'
 	expect_status 0
 	expect_error_line '^gputap: Xid 79.*: [0-9]+ events in .*: flight\.1\.gtap$'
@@ -121,6 +126,7 @@ expect() {
 }
 
 @test "an Xid that is in the kernel's log alone is shown once" {
+	as_under_6_12
 	# The log is in order: once the second one is shown, the line of the first one was read, too.
 	trace_calls -- sh -c "$fire nvidia 'xid 13 both'; $fire nvidia 'xid-log 74 only logged'
 		until grep -q 'only logged' out.json; do sleep 0.1; done"
@@ -142,6 +148,7 @@ expect() {
 }
 
 @test "calls of processes that are not traced are not counted" {
+	as_under_6_12
 	"$fire" cuda 20 &
 	trace_calls --sample ioctl=100% --comm other -- "$fire" cuda 2
 	wait
@@ -181,6 +188,7 @@ expect_faults() {
 }
 
 @test "an invalid name or rate for --sample is an error" {
+	as_under_6_12
 	gputap trace -e nvidia --sample other=1% -- true
 	expect_status 2
 	expect_error "gputap: invalid name 'other' for --sample (one of: ioctl)"
@@ -208,6 +216,7 @@ expect_faults() {
 }
 
 @test "stat has totals by function, command, process, minor number and interrupt" {
+	as_under_6_12
 	gputap stat -e nvidia --json -o stat.json -- sh -c "
 		sleep 60 4</dev/nvidia1 >/dev/null 2>&1 3>&- &
 		until ls -l /proc/\$!/fd | grep -q nvidia1; do sleep 0.1; done

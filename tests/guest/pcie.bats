@@ -3,6 +3,7 @@
 # kprobes or fexit.
 
 load ../cli/helper
+load guest
 
 device=/sys/bus/pci/devices/0000:00:00.0
 
@@ -41,6 +42,7 @@ config_read VENDOR_ID+1 1 1 $((vendor >> 8))" ] || fail "$(accesses)"
 }
 
 @test "accesses have their beginning and duration, within the system calls that make them" {
+	as_under_6_12
 	gputap trace -e pcie,syscall --syscall read,write,pread64 --json -o out.json -- \
 		dd if=$device/config of=bytes bs=4 count=16
 	expect_status 0
@@ -54,6 +56,7 @@ config_read VENDOR_ID+1 1 1 $((vendor >> 8))" ] || fail "$(accesses)"
 }
 
 @test "writes have the value that was written" {
+	as_under_6_12
 	before=$(dd if=$device/config bs=1 count=1 skip=60 2>/dev/null | od -An -tu1)
 	gputap trace -e pcie --json -o out.json -- sh -c "
 		printf '\\007' | dd of=$device/config bs=1 seek=60 conv=notrunc 2>/dev/null
@@ -64,6 +67,7 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 }
 
 @test "every access is shown: as many as the reads of a loop" {
+	as_under_6_12
 	gputap trace -e pcie --json -o out.json -- dd if=$device/config of=bytes bs=1 count=64
 	[ "$(accesses | wc -l)" = 64 ]
 	run -0 jq -c 'select(.schema == "gputap.totals.1") | [.source, .recorded, .lost]' out.json
@@ -73,6 +77,7 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 }
 
 @test "where a function takes no more trampolines, its accesses are seen by kprobes" {
+	as_under_6_12
 	functions=(pci_user_read_config_byte pci_user_read_config_dword)
 	run "$build/tests/guest/occupy" "${functions[@]}" -- "$build/gputap" trace -e pcie --json -o out.json -- \
 		dd if=$device/config of=bytes bs=4 count=16
@@ -87,6 +92,7 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 }
 
 @test "accesses of other processes are not shown" {
+	as_under_6_12
 	gputap trace -e pcie --json -o out.json --comm dd -- sh -c "od -N4 $device/config; exec sleep 0.1"
 	[ -z "$(accesses)" ]
 	run -0 jq -c 'select(.schema == "gputap.totals.1") | .recorded' out.json
@@ -94,6 +100,7 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 }
 
 @test "stat counts accesses by register and by process" {
+	as_under_6_12
 	gputap stat -e pcie -o table -- dd if=$device/config of=bytes bs=1 count=64
 	grep -qE '^[0-9a-f:.]+ +0x04 +COMMAND +1 +0 +1$' table
 	grep -qE '^[0-9a-f:.]+ +0x05 +COMMAND\+1 +1 +0 +1$' table
