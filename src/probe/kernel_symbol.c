@@ -110,3 +110,26 @@ bool gt_kernel_has_function(const char *name)
 		fclose(symbols);
 	return found;
 }
+
+int gt_kernel_symbols_find_addresses(const char *const *names, size_t count, __u64 *ret_addresses)
+{
+	FILE *symbols = open_symbols();
+	gt_autofree char *line = NULL;
+	size_t capacity = 0;
+
+	memset(ret_addresses, 0, count * sizeof(*ret_addresses));
+	if (!symbols)
+		return -errno;
+	while (getline(&line, &capacity, symbols) > 0) {
+		/* "ffffffff81000000 T name" */
+		const char *type = strchr(line, ' ');
+		const char *name = type && type[1] && type[2] ? type + 3 : "";
+		const size_t length = strcspn(name, "\t \n");
+
+		for (size_t i = 0; i < count; i++)
+			if (!strncmp(name, names[i], length) && !names[i][length])
+				ret_addresses[i] = strtoull(line, NULL, 16);
+	}
+	fclose(symbols);
+	return 0;
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* When threads of traced processes do not run, why, and who wakes them. */
+#include "probe/sched/sched.h"
 #include "probe/layer.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -51,11 +52,9 @@ static __always_inline bool in_interrupt(struct task_struct *current)
 /*
  * The handlers of interrupts have sections of text of their own (include/asm-generic/vmlinux.lds.h,
  * since 4.6): the kernel's stack depot finds the end of an interrupt's stack in the same manner.
+ * Each section has its first address and the one after its end.
  */
-extern const void __irqentry_text_start __ksym __weak;
-extern const void __irqentry_text_end __ksym __weak;
-extern const void __softirqentry_text_start __ksym __weak;
-extern const void __softirqentry_text_end __ksym __weak;
+const volatile __u64 interrupt_text[GT_INTERRUPT_SECTIONS][2];
 
 #define MAX_FRAMES 64
 
@@ -80,11 +79,10 @@ static __noinline bool has_interrupt_on_stack(void *context)
 	for (unsigned i = 0; stack && i < MAX_FRAMES && (long)(i * sizeof(__u64)) < size; i++) {
 		__u64 address = stack->addresses[i];
 
-		if ((address >= (__u64)&__irqentry_text_start &&
-		     address < (__u64)&__irqentry_text_end) ||
-		    (address >= (__u64)&__softirqentry_text_start &&
-		     address < (__u64)&__softirqentry_text_end))
-			return true;
+		for (unsigned section = 0; section < GT_INTERRUPT_SECTIONS; section++)
+			if (address >= interrupt_text[section][0] &&
+			    address < interrupt_text[section][1])
+				return true;
 	}
 	return false;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "sched". */
+#include "probe/sched/sched.h"
+
+#include "probe/kernel_symbol.h"
 #include "probe/kernel_types.h"
 #include "probe/layer.h"
 #include "probe/load.h"
@@ -34,6 +37,25 @@ static const struct gt_hook hooks[] = {
 	 .fallback_of = "sched_waking"},
 };
 
+/*
+ * Only where the program that needs them is attached: the kernel takes long to list its symbols. It
+ * recognizes no interrupts without them.
+ */
+static int set_interrupt_text(const struct gt_host *host, struct bpf_object *object,
+			      struct gt_diag *diag)
+{
+	static const char *const symbols[] = {"__irqentry_text_start", "__irqentry_text_end",
+					      "__softirqentry_text_start",
+					      "__softirqentry_text_end"};
+	__u64 text[2 * GT_INTERRUPT_SECTIONS];
+
+	_Static_assert(gt_countof(symbols) == gt_countof(text), "a symbol for each address");
+	if (has_preempt_count(host->types) ||
+	    gt_kernel_symbols_find_addresses(symbols, gt_countof(symbols), text))
+		return 0;
+	return gt_load_set_constant(object, "interrupt_text", text, sizeof(text), diag);
+}
+
 static void put_waiting_threads(const struct gt_host *host, struct bpf_object *object)
 {
 	if (gt_load_run_iterator(object, "put_waiting"))
@@ -47,6 +69,7 @@ static const struct gt_layer sched_layer = {
 	.object = sched_bpf__elf_bytes,
 	.hooks = hooks,
 	.hook_count = gt_countof(hooks),
+	.prepare = set_interrupt_text,
 	.finish = put_waiting_threads,
 };
 
