@@ -81,6 +81,7 @@ struct gt_patch_options {
 	/* OpenCL: as in gt_translate_options */
 	const struct gt_cycle_clock *clock;
 	uint64_t clock_address;
+	bool relative; /* symbols and switches, too */
 };
 
 /*

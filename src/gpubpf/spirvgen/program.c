@@ -12,7 +12,7 @@
 #include "gpubpf/spirvgen/private.h"
 
 enum {
-	MAX_PARAMETERS = GT_PTXGEN_SELECT_VALUES + 1, /* of the function of a program */
+	MAX_PARAMETERS = GT_PTXGEN_SELECT_VALUES + 2, /* of the function of a program */
 };
 
 /* ---- sections ---- */
@@ -128,9 +128,20 @@ static bool is_parameter(const struct gt_site_value *value)
 	return isalpha((unsigned char)*value->operand);
 }
 
-/* Add the function's head. *ret_condition: a parameter, or 0; values: ids of the parameters. */
+static uint32_t add_parameter(struct gt_spirv_builder *builder, uint32_t type)
+{
+	uint32_t id = gt_spirv_id(builder);
+
+	gt_spirv_emit(&builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunctionParameter, type, id);
+	return id;
+}
+
+/*
+ * Add the function's head. *ret_condition, *ret_base: a parameter, or 0; values: ids of the
+ * parameters.
+ */
 static uint32_t add_head(struct gt_spirv_builder *builder, const struct gt_spirv_program *program,
-			 uint32_t *ret_condition, uint32_t *values)
+			 uint32_t *ret_condition, uint32_t *values, uint32_t *ret_base)
 {
 	const struct gt_translate_job *job = program->job;
 	struct gt_spirv_words *functions = &builder->sections[GT_SPIRV_FUNCTIONS];
@@ -144,6 +155,8 @@ static uint32_t add_head(struct gt_spirv_builder *builder, const struct gt_spirv
 	for (uint32_t i = 0; i < job->value_count; i++)
 		if (is_parameter(&job->values[i]))
 			types[count++] = gt_spirv_type_int(builder, job->values[i].bits);
+	if (program->options->relative)
+		types[count++] = gt_spirv_type_int(builder, 64);
 	type = gt_spirv_global(builder, SpvOpTypeFunction, 0, types, count);
 	function = gt_spirv_id(builder);
 	/* PoCL has built-in values in kernels alone. */
@@ -151,16 +164,12 @@ static uint32_t add_head(struct gt_spirv_builder *builder, const struct gt_spirv
 		      program->options->for_spir ? SpvFunctionControlInlineMask
 						 : SpvFunctionControlMaskNone,
 		      type);
-	*ret_condition = is_conditional ? gt_spirv_id(builder) : 0;
-	if (is_conditional)
-		gt_spirv_emit(functions, SpvOpFunctionParameter, types[1], *ret_condition);
-	for (uint32_t i = 0; i < job->value_count; i++) {
-		if (!is_parameter(&job->values[i]))
-			continue;
-		values[i] = gt_spirv_id(builder);
-		gt_spirv_emit(functions, SpvOpFunctionParameter,
-			      gt_spirv_type_int(builder, job->values[i].bits), values[i]);
-	}
+	*ret_condition = is_conditional ? add_parameter(builder, types[1]) : 0;
+	for (uint32_t i = 0; i < job->value_count; i++)
+		if (is_parameter(&job->values[i]))
+			values[i] = add_parameter(builder,
+						  gt_spirv_type_int(builder, job->values[i].bits));
+	*ret_base = program->options->relative ? add_parameter(builder, types[count - 1]) : 0;
 	return function;
 }
 
@@ -227,7 +236,7 @@ int gt_spirv_add_program(struct gt_spirv_builder *builder, const struct gt_spirv
 
 	if (program->job->value_count > GT_PTXGEN_SELECT_VALUES)
 		return gt_diag(diag, -E2BIG, "translate", NULL, "too many values");
-	function = add_head(builder, program, &condition, values);
+	function = add_head(builder, program, &condition, values, &gen.base);
 	error = add_body(&gen, program, condition, values);
 	if (!error && (gen.code.failed || gen.variables.failed || builder->failed))
 		error = -ENOMEM;

@@ -19,7 +19,8 @@ struct gt_spirv_program {
 	 * is 1 where the work-item takes the branch, else 0.
 	 */
 	const struct gt_translate_job *job;
-	const struct gt_translate_options *options; /* symbols, for_spir */
+	/* symbols, for_spir; with `relative` the address of the memory is the last parameter. */
+	const struct gt_translate_options *options;
 	/* The address of a word of 32 bits: the program runs while it is not 0; 0: always. */
 	uint64_t switch_address;
 };

@@ -117,8 +117,9 @@ int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
 		error = translate_program(patcher, number, &diag);
 		if (error && error != -ENOMEM)
 			error = reject_program(patcher, number, diag.text);
-		else if (patcher->programs[number].uses.sources &
-			 (SOURCE(LAUNCH) | SOURCE(SHARED_SIZE)))
+		else if (patcher->translate.relative ||
+			 patcher->programs[number].uses.sources &
+				 (SOURCE(LAUNCH) | SOURCE(SHARED_SIZE)))
 			patcher->launched |= GT_SPIRV_PROGRAM(number);
 	}
 	return error;
@@ -195,12 +196,14 @@ static void put_call(struct gt_spirv_value_site *at, const struct gt_spirv_place
 {
 	const struct gt_spirv_patch_program *program = &at->patcher->programs[number];
 	struct gt_spirv_builder *builder = &at->patcher->builder;
-	uint32_t words[GT_PATCH_MAX_VALUES + GT_SPIRV_MORE_VALUES + 4], count = 3;
+	uint32_t words[GT_PATCH_MAX_VALUES + GT_SPIRV_MORE_VALUES + 5], count = 3;
 
 	if (gt_spirv_has_condition(program->job.section))
 		words[count++] = put_condition(at, place->instruction);
 	for (uint32_t i = 0; i < program->argument_count; i++)
 		words[count++] = gt_spirv_put_source(at, &program->items[i]);
+	if (at->patcher->translate.relative)
+		words[count++] = gt_spirv_put_shared(at->patcher, at->function, at->words);
 	words[0] = program->ends_items ? gt_spirv_type_bool(builder) : gt_spirv_type_void(builder);
 	words[1] = gt_spirv_id(builder);
 	words[2] = program->function;

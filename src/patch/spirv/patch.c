@@ -7,6 +7,7 @@
 
 #include "elf/demangle.h"
 #include "patch/spirv/private.h"
+#include "spirv/types.h"
 
 static int fail_memory(struct gt_diag *diag)
 {
@@ -124,12 +125,49 @@ static int write_module(struct gt_spirv_patcher *patcher, struct gt_strbuf *ret_
 	return gt_spirv_finish(&patcher->builder, ret_module);
 }
 
+/* The instruction of the type of the texels that an instruction reads or writes, or NULL. */
+static const struct gt_spirv_instruction *texel_type(const struct gt_spirv_module *module,
+						     const struct gt_spirv_instruction *one)
+{
+	switch (one->opcode) {
+	case SpvOpImageSampleExplicitLod:
+	case SpvOpImageRead:
+		return gt_spirv_definition(module, one->words[1]);
+	case SpvOpImageWrite:
+		return one->count > 3 ? gt_spirv_type_of(module, one->words[3]) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Whether the module accesses images of integers. SPIR-V 1.0 does not have their sign, so that
+ * llvm-spirv makes read_imagei of read_imageui.
+ */
+static bool has_integer_images(const struct gt_spirv_module *module)
+{
+	gt_vec_each (one, &module->instructions) {
+		const struct gt_spirv_instruction *type = texel_type(module, one);
+
+		if (type && type->opcode == SpvOpTypeVector)
+			type = gt_spirv_definition(module, type->words[2]);
+		if (type && type->opcode == SpvOpTypeInt)
+			return true;
+	}
+	return false;
+}
+
 static int check_module(const struct gt_spirv_patcher *patcher)
 {
-	if (patcher->module->address_bits == 64)
-		return 0;
-	return gt_diag(patcher->diag, -EOPNOTSUPP, "SPIR-V", NULL,
-		       "addresses of 32 bits are not supported");
+	if (patcher->module->address_bits != 64)
+		return gt_diag(patcher->diag, -EOPNOTSUPP, "SPIR-V", NULL,
+			       "addresses of 32 bits are not supported");
+	/* PoCL, whose memory is shared, does not mind. */
+	if (patcher->translate.for_spir && patcher->translate.relative &&
+	    has_integer_images(patcher->module))
+		return gt_diag(patcher->diag, -EOPNOTSUPP, "SPIR-V", NULL,
+			       "images of integers lose their sign in SPIR-V 1.0");
+	return 0;
 }
 
 /* Find all sites, and what of the programs can be translated. */
@@ -196,6 +234,7 @@ int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		.translate = {.symbols = options->symbols,
 			      .output_bytes = options->output_bytes,
 			      .for_spir = for_spir,
+			      .relative = options->relative,
 			      .clock = options->clock,
 			      .clock_address = options->clock_address},
 		.diag = diag,

@@ -12,11 +12,13 @@
 
 /*
  * What only the host knows of a launch: hidden parameters of 64 bits after those of a kernel, all
- * of them or none. The layer sets them (agent/opencl/launch.c).
+ * of them or none. The layer sets them (agent/opencl/launch.c). The last one is there where the
+ * maps are copied to the device (`relative`): a pointer to their memory.
  */
 enum gt_spirv_launch_value {
 	GT_SPIRV_LAUNCH_NUMBER,
 	GT_SPIRV_LAUNCH_LOCAL, /* bytes of local memory of a work-group */
+	GT_SPIRV_LAUNCH_SHARED,
 	GT_SPIRV_LAUNCH_VALUES,
 };
 
@@ -126,6 +128,10 @@ void gt_spirv_add_launch_parameters(struct gt_spirv_patcher *patcher,
 bool gt_spirv_pass_launch(struct gt_spirv_patcher *patcher,
 			  const struct gt_spirv_patch_function *caller,
 			  const struct gt_spirv_instruction *call, struct gt_spirv_words *words);
+/* Add code that makes the address of the memory of the maps of a function's parameter. Its id. */
+uint32_t gt_spirv_put_shared(struct gt_spirv_patcher *patcher,
+			     const struct gt_spirv_patch_function *function,
+			     struct gt_spirv_words *words);
 
 /*
  * divergence.c: a branch at the beginning of a kernel, without effect, for PoCL. It goes after the
