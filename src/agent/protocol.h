@@ -42,7 +42,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 11,
+	GT_AGENT_VERSION = 12,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -89,6 +89,8 @@ enum gt_agent_form {
 	/* Modules of Level Zero: */
 	GT_AGENT_FORM_IMPORTS, /* other modules, which are linked later, have functions of it */
 	GT_AGENT_FORM_SEVERAL, /* one call creates it of several (ze_module_program_exp_desc_t) */
+	/* OpenCL, beside one of these: the maps are copied to the devices (opencl/copies.h). */
+	GT_AGENT_FORM_COPIED = 0x100,
 };
 
 struct gt_agent_request {
@@ -145,7 +147,9 @@ enum gt_agent_error {
 	GT_AGENT_NO_MAPS = -2,     /* the GPU does not reach the memory of the maps */
 	GT_AGENT_NO_ORIGINAL = -3, /* the driver rejected the original of a side module */
 	GT_AGENT_MAPS_ON_GPU = -4, /* the maps are in memory of the GPU, for CUDA kernels */
-	GT_AGENT_OPENCL = -1000,   /* and below: this and an error code of OpenCL */
+	/* The maps are copied to devices of another context of the process. */
+	GT_AGENT_COPIED_ELSEWHERE = -5,
+	GT_AGENT_OPENCL = -1000, /* and below: this and an error code of OpenCL */
 };
 
 /* The outcome for a patched image. */

@@ -14,6 +14,7 @@ const struct gt_agent_services *gt_agent_services(void)
 		.forked = gt_agent_ring_forked,
 		.set_wrap = gt_agent_set_wrap,
 		.map_on_host = gt_agent_map_on_host,
+		.host_areas = gt_agent_host_areas,
 		.ask_program = gt_agent_ask_program,
 		.finish = gt_agent_finish,
 		.ask_names = gt_agent_ask_names,

@@ -12,6 +12,7 @@
 struct gt_agent_ring;
 struct gt_agent_call_table;
 struct gt_agent_exchange;
+struct gt_agent_area;
 
 /* Replace a function that a program has looked up by its name; see gt_call_wrap. */
 typedef void *gt_agent_wrap_function(const char *symbol, void *function, const void *caller);
@@ -27,9 +28,10 @@ struct gt_agent_services {
 	/* In the child after fork. */
 	void (*forked)(void);
 	void (*set_wrap)(gt_agent_wrap_function *wrap);
-	/* For libgputap-opencl.so: gt_agent_map_on_host, gt_agent_ask_program, gt_agent_finish,
-	 * gt_agent_ask_names. */
+	/* For libgputap-opencl.so: gt_agent_map_on_host, gt_agent_host_areas, gt_agent_ask_program,
+	 * gt_agent_finish, gt_agent_ask_names. */
 	bool (*map_on_host)(int *ret_error);
+	size_t (*host_areas)(struct gt_agent_area *ret_areas);
 	void (*ask_program)(const void *data, size_t size, uint32_t form,
 			    struct gt_agent_exchange *ret_exchange);
 	void (*finish)(struct gt_agent_exchange *exchange, int error, bool keep);

@@ -163,6 +163,11 @@ static void print_sums(const struct gt_cli_injection *self)
 			"SASS only has no PTX to insert programs into: build with -lineinfo, and "
 			"let programs that compile kernels start with an empty cache "
 			"(CUPY_CACHE_DIR, TRITON_CACHE_DIR); the libraries of CUDA have none");
+	if (coverage.modules_copied)
+		gt_cli_error("%u module%s for devices that do not access the memory of the "
+			     "process: the maps are copied to them before each launch, and what "
+			     "they change is merged after it",
+			     coverage.modules_copied, plural(coverage.modules_copied));
 	if (coverage.by_work_item)
 		gt_cli_error(
 			"at %" PRIu64 " site%s in SPIR-V kernels, programs that run once per warp "
@@ -283,6 +288,7 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "modules", coverage.modules);
 	gt_json_u64(json, "modules_patched", coverage.modules_patched);
 	gt_json_u64(json, "modules_side", coverage.modules_side);
+	gt_json_u64(json, "modules_copied", coverage.modules_copied);
 	gt_json_u64(json, "modules_sass_only", coverage.modules_sass);
 	gt_json_u64(json, "modules_source_only", coverage.modules_source);
 	gt_json_u64(json, "modules_binary_only", coverage.modules_binary);

@@ -25,6 +25,7 @@ struct gt_inject_module {
 	uint32_t number;           /* counts images from 1 */
 	enum gt_patch_scope scope; /* NONE: the original was loaded */
 	bool cached;               /* the patched text was made before, possibly by another run */
+	bool copied;               /* its device gets copies of the maps (opencl/merge.h) */
 	const char *whole_reason;  /* WHOLE: why the matched kernels alone would not do */
 	uint32_t kernels;          /* matched */
 	uint32_t module_kernels;   /* of the module, matched or not */
@@ -38,6 +39,7 @@ struct gt_inject_coverage {
 	uint32_t modules;         /* handed over */
 	uint32_t modules_patched; /* loaded with programs: side and whole modules */
 	uint32_t modules_side;    /* of those, the matched kernels alone beside the original */
+	uint32_t modules_copied;  /* of those, with devices that get copies of the maps */
 	uint32_t modules_sass;    /* without PTX for the device */
 	uint32_t modules_source;  /* in OpenCL C, which cannot be compiled here */
 	uint32_t modules_binary;  /* of OpenCL, without portable intermediate code */

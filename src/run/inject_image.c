@@ -418,6 +418,10 @@ static void describe_error(int error, char *reason, size_t size)
 		snprintf(reason, size,
 			 "the maps are in memory of the GPU since the process executes patched "
 			 "CUDA kernels: use --host-maps");
+	else if (error == GT_AGENT_COPIED_ELSEWHERE)
+		snprintf(reason, size,
+			 "the maps are copied to the devices of another OpenCL context of the "
+			 "process");
 	else if (error == GT_AGENT_NO_ORIGINAL)
 		snprintf(reason, size, "the driver rejected the original module");
 	else if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)
@@ -511,6 +515,10 @@ bool gt_inject_image_select(struct gt_inject_job *job)
 			gt_diag(&job->diag, -EINVAL, "run", NULL, "the image could not be read");
 	else if (!is_program(job))
 		job->error = select_source(job);
+	job->connection->module.copied =
+		is_program(job) && job->request.form & GT_AGENT_FORM_COPIED;
+	if (!job->error && (is_program(job) || job->selection.matches))
+		job->error = gt_inject_memory_take(inject, &job->connection->module, &job->diag);
 	if (job->error)
 		return false;
 	if (is_program(job))

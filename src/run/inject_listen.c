@@ -90,6 +90,7 @@ static void count_outcome(struct gt_inject *inject, const struct gt_inject_conne
 	if (module->patched) {
 		coverage->modules_patched++;
 		coverage->modules_side += module->scope == GT_PATCH_SIDE;
+		coverage->modules_copied += module->copied;
 		coverage->kernels += module->kernels;
 		coverage->compiled += module->compiled;
 		for (uint32_t i = 0; i < inject->options.program_count; i++) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -262,6 +263,31 @@ bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agen
 				      "a process could not map the memory of its GPU");
 	return gt_agent_send(socket, &reply, sizeof(reply), copy ? copy->fd : memory->fd,
 			     MSG_DONTWAIT);
+}
+
+static bool has_ended(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
+int gt_inject_memory_take(struct gt_inject *inject, const struct gt_inject_module *module,
+			  struct gt_diag *diag)
+{
+	struct gt_inject_memory *memory = &inject->memory;
+
+	if (memory->copied_by && memory->copied_by != module->pid && has_ended(memory->copied_by))
+		memory->copied_by = 0;
+	if (memory->copied_by && (!module->copied || memory->copied_by != module->pid))
+		return gt_diag(diag, -EBUSY, "run", NULL,
+			       "the maps are copied to an OpenCL device, which needs them alone");
+	if (module->copied && memory->is_accessed)
+		return gt_diag(diag, -EBUSY, "run", NULL,
+			       "the device needs copies of the maps, and others access them");
+	if (module->copied)
+		memory->copied_by = module->pid;
+	else
+		memory->is_accessed = true;
+	return 0;
 }
 
 void gt_inject_memory_initialise(const struct gt_inject *inject, uint8_t *area)

@@ -84,6 +84,8 @@ struct gt_inject_memory {
 	struct gt_bpf_map_grid *grids; /* by map: for views */
 	uint8_t **merged;              /* by map: for views of several areas; NULL: none yet */
 	bool device_in_file;           /* a process has the device area in the file */
+	bool is_accessed;              /* patched code accesses the memory itself */
+	pid_t copied_by;               /* the process whose devices get copies of it; 0: none */
 };
 
 /* A ring in the memory of a GPU. */
@@ -177,6 +179,12 @@ bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agen
 uint64_t gt_inject_address(const struct gt_inject *inject, size_t offset);
 /* A map of the object, or the output ring. */
 const struct gt_bpf_map *gt_inject_map(const struct gt_inject *inject, uint32_t number);
+/*
+ * Code of a module is to access the maps. Devices that get copies of them need them alone, since
+ * writers of rings do not see each other. 0, or -EBUSY: the maps cannot be shared with the others.
+ */
+int gt_inject_memory_take(struct gt_inject *inject, const struct gt_inject_module *module,
+			  struct gt_diag *diag);
 /* Initialise the device area, all zeros, for processes that begin to use it. */
 void gt_inject_memory_initialise(const struct gt_inject *inject, uint8_t *area);
 

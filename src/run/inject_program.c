@@ -14,6 +14,12 @@
 #include "run/inject_private.h"
 #include "run/inject_units.h"
 
+/* gt_agent_form of a job, without flags. */
+static uint32_t form_of(const struct gt_inject_job *job)
+{
+	return job->request.form & ~(uint32_t)GT_AGENT_FORM_COPIED;
+}
+
 /* The first line of what a compiler wrote, as a part of the reason. */
 static void add_message(const struct gt_strbuf *log, struct gt_diag *diag)
 {
@@ -49,7 +55,7 @@ static int compile(const struct gt_inject_job *job, const struct gt_inject_units
 		.sources = units->sources.items,
 		.count = units->sources.count,
 		.device_options = units->device_options,
-		.fuses = job->request.form == GT_AGENT_FORM_SPIR && cpu_fuses(),
+		.fuses = form_of(job) == GT_AGENT_FORM_SPIR && cpu_fuses(),
 	};
 	int error;
 
@@ -71,7 +77,7 @@ static int convert(struct gt_inject_job *job, struct gt_strbuf *module)
 	gt_auto_strbuf bitcode = GT_STRBUF_INIT, log = GT_STRBUF_INIT;
 	int error;
 
-	if (job->request.form != GT_AGENT_FORM_SPIR || !module->length)
+	if (form_of(job) != GT_AGENT_FORM_SPIR || !module->length)
 		return 0;
 	error = gt_cl_convert(module->data, module->length, &bitcode, &log, &job->diag);
 	if (error == -EINVAL)
@@ -90,7 +96,7 @@ static int convert(struct gt_inject_job *job, struct gt_strbuf *module)
 static void patch_module(struct gt_inject_job *job, const void *module, size_t size,
 			 const struct gt_patch_options *options)
 {
-	bool for_spir = job->request.form == GT_AGENT_FORM_SPIR;
+	bool for_spir = form_of(job) == GT_AGENT_FORM_SPIR;
 
 	job->error = gt_patch_spirv(module, size, for_spir, options, &job->image, &job->diag);
 	if (!job->error)
@@ -130,6 +136,32 @@ static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_u
 	patch_units(job, units, &own);
 }
 
+/* The maps are copied: their memory has the layout of the file (agent/opencl/copies.h). */
+static void patch_for_copies(struct gt_inject_job *job, const struct gt_inject_units *units,
+			     const struct gt_patch_options *options)
+{
+	const struct gt_inject *inject = job->inject;
+	const struct gt_inject_memory *memory = &inject->memory;
+	gt_autofree uint64_t(*maps)[2] = calloc(inject->map_count + 1u, sizeof(*maps));
+	struct gt_symbol_values symbols = *options->symbols;
+	struct gt_patch_options own = *options;
+
+	if (!maps) {
+		job->error = gt_diag(&job->diag, -ENOMEM, "run", NULL, "out of memory");
+		return;
+	}
+	for (uint32_t i = 0; i <= inject->map_count; i++) {
+		maps[i][0] = memory->offsets[i];
+		maps[i][1] = memory->words[i][1];
+	}
+	symbols.maps = (const uint64_t(*)[2])maps;
+	symbols.output[0] = memory->offsets[inject->map_count];
+	own.symbols = &symbols;
+	own.switches = memory->switches;
+	own.relative = true;
+	patch_units(job, units, &own);
+}
+
 /* Why a program is not patched whatever it has, by its gt_agent_form; NULL: it may be. */
 static const char *reason_of(uint32_t form)
 {
@@ -146,17 +178,19 @@ static const char *reason_of(uint32_t form)
 
 void gt_inject_program_patch(struct gt_inject_job *job, const struct gt_patch_options *options)
 {
-	const char *reason = reason_of(job->request.form);
+	const char *reason = reason_of(form_of(job));
 	struct gt_inject_units units;
 
 	job->error = gt_inject_units_read(job->bytes.data, job->bytes.size, &units);
 	if (job->error)
 		gt_diag(&job->diag, job->error, "run", NULL, "the program could not be read");
-	else if (units.has_binary && job->request.form != GT_AGENT_FORM_SEVERAL)
+	else if (units.has_binary && form_of(job) != GT_AGENT_FORM_SEVERAL)
 		job->error = gt_diag(&job->diag, -ENOEXEC, "run", NULL,
 				     "no portable intermediate code: it was created from a binary");
 	else if (reason)
 		job->error = gt_diag(&job->diag, -EOPNOTSUPP, "run", NULL, "%s", reason);
+	else if (job->request.form & GT_AGENT_FORM_COPIED)
+		patch_for_copies(job, &units, options);
 	else
 		patch_for_device(job, &units, options);
 	gt_inject_units_clear(&units);

@@ -124,8 +124,15 @@ fake() {
 	export PATH=$PWD/fake:$PATH
 }
 
-# need_oclgrind: from now on the only device is a simulator that calls itself a CPU.
+# need_oclgrind: from now on the only device is a simulator that calls itself a CPU, and writes what
+# accesses memory that it does not have to ./reports.
 need_oclgrind() {
 	need_file /usr/lib/oclgrind/liboclgrind-rt-icd.so "Oclgrind (oclgrind)"
-	export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so
+	export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so OCLGRIND_LOG=$PWD/reports
+}
+
+# expect_no_reports: Oclgrind ran, and has reported nothing.
+expect_no_reports() {
+	[ -e reports ] || fail "no kernel was executed"
+	[ ! -s reports ] || fail "$(head -n 20 reports)"
 }

@@ -188,13 +188,6 @@ expect_original() {
 	expect_output_line 'OpConvertUToPtr'
 }
 
-@test "on a CPU device with memory of its own, programs are not inserted, and it is reported" {
-	need_oclgrind
-	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
-	expect_original '^gputap: 1 module loaded as it is: the GPU cannot access the memory of the maps$' "$kernels" plain
-	expect_error_line '^gputap: 1 module: 0 patched .* 1 site: 0 patched, 1 rejected$'
-}
-
 @test "an OpenCL program of a process that executes patched CUDA kernels is rejected, and inserted with --host-maps" {
 	local program=$build/tests/programs/cuda_opencl
 	need_file "$program" "test program (no clang that makes PTX)"

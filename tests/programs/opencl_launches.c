@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Launches of OpenCL kernels as GPU programs number them: of one kernel by several threads, of
- * clones, on a part of a device. Each program checks its results, and prints "right".
+ * clones, on a part of a device, many before an event. Each program checks its results, and prints
+ * "right".
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -27,9 +28,8 @@ static const char launch_text[] =
 	"	atomic_add(sum, part[0] + more[0]);\n"
 	"}\n";
 
-static cl_kernel make_kernel(cl_context of, const char *name)
+static cl_kernel make_kernel_of(const char *text, cl_context of, const char *name)
 {
-	const char *text = launch_text;
 	cl_program program = clCreateProgramWithSource(of, 1, &text, NULL, NULL);
 	cl_kernel kernel;
 
@@ -38,6 +38,11 @@ static cl_kernel make_kernel(cl_context of, const char *name)
 	kernel = clCreateKernel(program, name, NULL);
 	clReleaseProgram(program);
 	return kernel;
+}
+
+static cl_kernel make_kernel(cl_context of, const char *name)
+{
+	return make_kernel_of(launch_text, of, name);
 }
 
 /* ---- threads ---- */
@@ -173,11 +178,62 @@ static bool run_part(void)
 	return kernel && launch(kernel, 5, 1) && launch(kernel, 6, 1) && !clReleaseKernel(kernel);
 }
 
+/* ---- many launches, the first of which waits for an event ---- */
+
+static const char count_text[] = "__kernel void count(__global int *counter) {\n"
+				 "	atomic_inc(counter);\n"
+				 "}\n";
+
+/* Enqueue launches of the kernel `count`; gate: the first one waits for it; NULL: for none. */
+static bool enqueue_counts(cl_kernel kernel, int launches, const cl_event *gate)
+{
+	const size_t items = ITEMS, group = 16;
+
+	for (int i = 0; i < launches; i++) {
+		const cl_event *list = i ? NULL : gate;
+
+		if (clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &group, list ? 1 : 0,
+					   list, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* Launches before the event is set, and others after it, in a context of their own. */
+static bool run_queued_in(cl_context of)
+{
+	cl_kernel kernel = make_kernel_of(count_text, of, "count");
+	cl_event gate = clCreateUserEvent(of, NULL);
+	cl_mem counter = clCreateBuffer(of, CL_MEM_READ_WRITE, sizeof(cl_int), NULL, NULL);
+	cl_int counted = 0;
+	bool right;
+
+	queue = clCreateCommandQueue(of, device, 0, NULL);
+	right = kernel && !clSetKernelArg(kernel, 0, sizeof(counter), (void *)&counter) &&
+		!clEnqueueWriteBuffer(queue, counter, CL_TRUE, 0, sizeof(counted), &counted, 0,
+				      NULL, NULL) &&
+		enqueue_counts(kernel, 40, &gate) && !clSetUserEventStatus(gate, CL_COMPLETE) &&
+		!clFinish(queue) && enqueue_counts(kernel, 60, NULL) &&
+		!clEnqueueReadBuffer(queue, counter, CL_TRUE, 0, sizeof(counted), &counted, 0, NULL,
+				     NULL);
+	return right && counted == 100 * ITEMS && !clReleaseEvent(gate) &&
+	       !clReleaseKernel(kernel) && !clReleaseMemObject(counter) &&
+	       !clReleaseCommandQueue(queue) && !clReleaseContext(of);
+}
+
+static bool run_queued(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (!run_queued_in(clCreateContext(NULL, 1, &device, NULL, NULL, NULL)))
+			return false;
+	return true;
+}
+
 int main(int count, char **arguments)
 {
 	static const struct named_program programs[] = {
 		{"threads", run_threads}, {"clones", run_clones}, {"arguments", run_arguments},
-		{"local", run_local},     {"part", run_part},
+		{"local", run_local},     {"part", run_part},     {"queued", run_queued},
 	};
 
 	return run_named(programs, sizeof(programs) / sizeof(*programs),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/opencl/copies.h"
 #include "agent/opencl/layer.h"
 #include "agent/opencl/times.h"
 #include "agent/pairs.h"
@@ -16,8 +17,10 @@ struct gt_cl_origin *gt_cl_origin_of(cl_kernel kernel)
 
 static void free_origin(struct gt_cl_origin *origin)
 {
-	if (origin)
-		gt_cl_target->clReleaseKernel(origin->original);
+	if (!origin)
+		return;
+	gt_cl_target->clReleaseKernel(origin->original);
+	gt_cl_copies_put(origin->copies);
 	free(origin);
 }
 
@@ -52,6 +55,7 @@ static bool put_origin(cl_kernel kernel, const struct gt_cl_origin *origin)
 		free(kept);
 		return false;
 	}
+	gt_cl_copies_retain(kept->copies);
 	/* A kernel of the implementation's that ended without a call. */
 	free_origin(earlier);
 	return true;
@@ -71,6 +75,7 @@ static cl_kernel replace_kernel(cl_program program, const char *name, cl_kernel 
 	if (!kernel)
 		return original;
 	origin.needs_system_memory = replacement->needs_system_memory;
+	origin.copies = replacement->copies;
 	origin.own_local = gt_cl_local_memory(kernel, replacement->device);
 	if ((!origin.needs_system_memory || use_system_memory(kernel)) &&
 	    gt_cl_prepare_launches(kernel, &origin) && put_origin(kernel, &origin))

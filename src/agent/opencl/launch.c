@@ -5,11 +5,13 @@
  * A launch gives them its values, and they are zeros otherwise: something else may launch the
  * kernel. Threads may launch a kernel at the same time, and no lock is held while OpenCL executes a
  * launch: while one does, the others launch clones. Before OpenCL 2.1 there are no clones, and they
- * may get each other's values.
+ * may get each other's values. A kernel with copies of the maps has one more, which never changes
+ * (copies.h).
  */
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "agent/opencl/copies.h"
 #include "agent/opencl/layer.h"
 
 enum {
@@ -53,13 +55,18 @@ static const cl_ulong unknown[HIDDEN_ARGUMENTS];
 
 bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin)
 {
-	cl_uint count = count_arguments(kernel);
+	cl_uint count = count_arguments(kernel), hidden = HIDDEN_ARGUMENTS + !!origin->copies;
 
 	origin->argument_count = count_arguments(origin->original);
-	origin->takes_launch = count == origin->argument_count + HIDDEN_ARGUMENTS;
-	if (!origin->takes_launch)
+	origin->takes_launch = count == origin->argument_count + hidden;
+	if (!origin->takes_launch) {
+		origin->copies = NULL;
 		return count == origin->argument_count;
+	}
 	atomic_store_explicit(&launches.has_hidden, true, memory_order_relaxed);
+	if (origin->copies && !gt_cl_copies_set_argument(origin->copies, kernel,
+							 origin->argument_count + HIDDEN_ARGUMENTS))
+		return false;
 	return set_hidden(origin, kernel, unknown);
 }
 
@@ -123,6 +130,7 @@ struct launch {
 	cl_kernel kernel;
 	struct gt_cl_origin *origin; /* of the kernel itself with hidden arguments; else NULL */
 	cl_kernel clone;
+	struct gt_cl_copied_launch copied;
 };
 
 /* A clone with the values of a launch, or NULL. */
@@ -139,31 +147,32 @@ static cl_kernel clone_locked(cl_kernel kernel, const struct gt_cl_origin *origi
 	return NULL;
 }
 
-static struct launch begin_launch(cl_command_queue queue, cl_kernel kernel)
+static void begin_launch(struct launch *launch)
 {
-	struct launch launch = {.kernel = kernel};
-	struct gt_cl_origin *origin = find_launched(kernel);
+	struct gt_cl_origin *origin = find_launched(launch->kernel);
 	cl_ulong values[HIDDEN_ARGUMENTS];
 
 	if (!origin)
-		return launch;
-	values[LOCAL_SIZE] = local_size(origin, kernel, queue);
+		return;
+	values[LOCAL_SIZE] = local_size(origin, launch->kernel, launch->copied.queue);
 	pthread_mutex_lock(&launches.lock);
 	values[NUMBER] = ++launches.count;
 	if (origin->is_launching) {
-		launch.clone = clone_locked(kernel, origin, values);
-		launch.kernel = launch.clone ? launch.clone : kernel;
+		launch->clone = clone_locked(launch->kernel, origin, values);
+		launch->kernel = launch->clone ? launch->clone : launch->kernel;
 	} else {
 		origin->is_launching = true;
-		launch.origin = origin;
-		set_hidden(origin, kernel, values);
+		launch->origin = origin;
+		set_hidden(origin, launch->kernel, values);
 	}
 	pthread_mutex_unlock(&launches.lock);
-	return launch;
+	launch->copied.copies = origin->copies;
+	gt_cl_copies_begin(&launch->copied);
 }
 
-static cl_int end_launch(const struct launch *launch, cl_int result)
+static cl_int end_launch(struct launch *launch, cl_int result)
 {
+	gt_cl_copies_end(&launch->copied, result);
 	if (launch->clone)
 		gt_cl_target->clReleaseKernel(launch->clone);
 	if (!launch->origin)
@@ -180,18 +189,28 @@ cl_int CL_API_CALL gt_cl_enqueue_kernel(cl_command_queue queue, cl_kernel kernel
 					const size_t *global, const size_t *local, cl_uint count,
 					const cl_event *list, cl_event *event)
 {
-	struct launch launch = begin_launch(queue, kernel);
+	struct launch launch = {
+		.kernel = kernel,
+		.copied = {.queue = queue, .count = count, .list = list, .event = event},
+	};
 
-	return end_launch(&launch, gt_cl_target->clEnqueueNDRangeKernel(queue, launch.kernel,
-									dimensions, offset, global,
-									local, count, list, event));
+	begin_launch(&launch);
+	return end_launch(&launch,
+			  gt_cl_target->clEnqueueNDRangeKernel(
+				  queue, launch.kernel, dimensions, offset, global, local,
+				  launch.copied.count, launch.copied.list, launch.copied.event));
 }
 
 cl_int CL_API_CALL gt_cl_enqueue_task(cl_command_queue queue, cl_kernel kernel, cl_uint count,
 				      const cl_event *list, cl_event *event)
 {
-	struct launch launch = begin_launch(queue, kernel);
+	struct launch launch = {
+		.kernel = kernel,
+		.copied = {.queue = queue, .count = count, .list = list, .event = event},
+	};
 
+	begin_launch(&launch);
 	return end_launch(&launch,
-			  gt_cl_target->clEnqueueTask(queue, launch.kernel, count, list, event));
+			  gt_cl_target->clEnqueueTask(queue, launch.kernel, launch.copied.count,
+						      launch.copied.list, launch.copied.event));
 }

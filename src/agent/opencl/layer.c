@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/opencl/copies.h"
 #include "agent/opencl/times.h"
 #include "agent/protocol.h"
 
@@ -42,6 +43,7 @@ static void reset_after_fork(void)
 	gt_cl_devices_forked();
 	gt_cl_kernels_forked();
 	gt_cl_launches_forked();
+	gt_cl_copies_forked();
 	gt_cl_times_forked();
 }
 
@@ -67,6 +69,10 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
 		.clSetKernelArgSVMPointer = gt_cl_set_svm_argument,
 		.clEnqueueNDRangeKernel = gt_cl_enqueue_kernel,
 		.clEnqueueTask = gt_cl_enqueue_task,
+		.clFinish = gt_cl_finish,
+		.clWaitForEvents = gt_cl_wait_for_events,
+		.clCreateUserEvent = gt_cl_create_user_event,
+		.clSetUserEventStatus = gt_cl_set_user_event,
 		.clGetKernelInfo = gt_cl_get_kernel_info,
 		.clGetKernelArgInfo = gt_cl_get_argument_info,
 		.clGetKernelWorkGroupInfo = gt_cl_get_group_info,

@@ -24,14 +24,16 @@ typedef void CL_CALLBACK gt_cl_notify(cl_program program, void *data);
 /* ---- replacement.c ---- */
 
 struct gt_agent_units;
+struct gt_cl_copies;
 
 /* The patched form of a program. */
 struct gt_cl_replacement {
 	cl_program program;
-	cl_device_id device;      /* one of its devices */
-	bool needs_system_memory; /* its kernels are to be allowed to access it */
-	size_t size;              /* of the names */
-	char names[];             /* of the kernels that it is to be used for, each with a NUL */
+	cl_device_id device;         /* one of its devices */
+	bool needs_system_memory;    /* its kernels are to be allowed to access it */
+	struct gt_cl_copies *copies; /* that its kernels get (copies.h); or NULL */
+	size_t size;                 /* of the names */
+	char names[];                /* of the kernels that it is to be used for, each with a NUL */
 };
 
 struct gt_cl_request {
@@ -80,6 +82,7 @@ void gt_cl_programs_forked(void);
 struct gt_cl_origin {
 	cl_kernel original;
 	bool needs_system_memory, takes_launch; /* it has the hidden arguments of launch.c */
+	struct gt_cl_copies *copies;            /* another hidden argument (copies.h); or NULL */
 	cl_uint argument_count;                 /* of the original */
 	cl_ulong own_local; /* the local memory of the patched kernel without arguments */
 	bool is_launching;  /* launch.c: OpenCL is being called with the hidden arguments */
@@ -115,7 +118,8 @@ void gt_cl_kernels_forked(void);
 
 /*
  * Whether a patched kernel has hidden arguments, and give them values for launches that the layer
- * does not see; origin->takes_launch, argument_count. False: it cannot be used.
+ * does not see; origin->takes_launch, argument_count; copies is NULL then if it has none for them.
+ * False: it cannot be used.
  */
 bool gt_cl_prepare_launches(cl_kernel kernel, struct gt_cl_origin *origin);
 /* clCloneKernel, not while hidden arguments are set. */

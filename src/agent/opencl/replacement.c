@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/opencl/copies.h"
 #include "agent/opencl/layer.h"
 #include "agent/opencl/units.h"
 #include "agent/pairs.h"
@@ -20,6 +21,8 @@ struct devices {
 	cl_device_id ids[MAX_DEVICES];
 	cl_uint count;
 	bool are_cpus, take_spirv, take_spir; /* all of them */
+	bool share_memory;                    /* the same; known where programs may match */
+	cl_context context;                   /* NULL: unknown */
 };
 
 static bool has_text(cl_device_id device, cl_device_info which, const char *wanted)
@@ -119,9 +122,11 @@ static bool list_devices(const struct gt_cl_request *request, struct devices *de
 
 static uint32_t form_of(const struct devices *devices)
 {
+	uint32_t copied = devices->share_memory ? 0 : GT_AGENT_FORM_COPIED;
+
 	if (devices->take_spirv)
-		return GT_AGENT_FORM_SPIRV;
-	return devices->take_spir ? GT_AGENT_FORM_SPIR : GT_AGENT_FORM_NONE;
+		return copied | GT_AGENT_FORM_SPIRV;
+	return copied | (devices->take_spir ? GT_AGENT_FORM_SPIR : GT_AGENT_FORM_NONE);
 }
 
 /* ---- names ---- */
@@ -184,19 +189,13 @@ static cl_program create(cl_context context, const struct devices *devices,
 						       lengths, binaries, NULL, ret_error);
 }
 
-static cl_int build(const struct gt_cl_request *request, const struct devices *devices,
-		    const struct gt_agent_exchange *exchange, cl_program *ret_program)
+static cl_int build(const struct devices *devices, const struct gt_agent_exchange *exchange,
+		    cl_program *ret_program)
 {
 	const char *options = devices->take_spirv ? "" : "-x spir -spir-std=1.2";
-	cl_context context = request->context;
 	cl_int error = CL_SUCCESS;
 
-	*ret_program = NULL;
-	if (request->program)
-		error = gt_cl_target->clGetProgramInfo(request->program, CL_PROGRAM_CONTEXT,
-						       sizeof(context), &context, NULL);
-	if (!error)
-		*ret_program = create(context, devices, exchange, &error);
+	*ret_program = create(devices->context, devices, exchange, &error);
 	if (!error)
 		error = gt_cl_target->clBuildProgram(*ret_program, devices->count, devices->ids,
 						     options, NULL, NULL);
@@ -237,25 +236,23 @@ static cl_int check_kernels(const struct gt_cl_replacement *replacement,
 	return CL_SUCCESS;
 }
 
-/* Build what the collector has patched. 0 or gt_agent_error. */
-static int load(const struct gt_cl_request *request, const struct devices *devices,
-		const struct gt_agent_exchange *exchange,
-		struct gt_cl_replacement **ret_replacement)
+/* Build what the collector has patched, and take over the copies. 0 or gt_agent_error. */
+static int load(const struct devices *devices, const struct gt_agent_exchange *exchange,
+		struct gt_cl_copies *copies, struct gt_cl_replacement **ret_replacement)
 {
 	const struct gt_agent_names *names = &exchange->kernels;
 	struct gt_cl_replacement *replacement;
 	cl_int error;
 
-	if (!share_memory(devices))
-		return GT_AGENT_NO_MAPS;
 	replacement = malloc(sizeof(*replacement) + names->size);
 	if (!replacement)
 		return GT_AGENT_NO_MEMORY;
 	replacement->device = devices->ids[0];
-	replacement->needs_system_memory = !devices->are_cpus;
+	replacement->needs_system_memory = devices->share_memory && !devices->are_cpus;
+	replacement->copies = copies;
 	replacement->size = names->size;
 	memcpy(replacement->names, names->data, names->size);
-	error = build(request, devices, exchange, &replacement->program);
+	error = build(devices, exchange, &replacement->program);
 	if (!error && (error = check_kernels(replacement, devices)))
 		gt_cl_target->clReleaseProgram(replacement->program);
 	if (error) {
@@ -266,29 +263,56 @@ static int load(const struct gt_cl_request *request, const struct devices *devic
 	return 0;
 }
 
+/* The devices, and whether they access the maps. False: nothing is to be inserted. */
+static bool examine_devices(const struct gt_cl_request *request, struct devices *devices,
+			    int *ret_error)
+{
+	if (!list_devices(request, devices) || !gt_cl_services->map_on_host(ret_error) ||
+	    (request->is_built && !may_match(request->program)))
+		return false;
+	devices->context = request->context;
+	if (request->program && gt_cl_target->clGetProgramInfo(request->program, CL_PROGRAM_CONTEXT,
+							       sizeof(devices->context),
+							       (void *)&devices->context, NULL))
+		return false;
+	devices->share_memory = share_memory(devices);
+	return true;
+}
+
+/* Ask the collector, and build what it returns. */
+static struct gt_cl_replacement *ask_and_load(const struct gt_agent_units *units,
+					      const struct devices *devices, int error)
+{
+	struct gt_cl_replacement *replacement = NULL;
+	struct gt_cl_copies *copies = NULL;
+	struct gt_agent_exchange exchange;
+
+	gt_cl_services->ask_program(units->bytes, units->size, form_of(devices), &exchange);
+	if (exchange.patched && !error && !devices->share_memory)
+		copies = gt_cl_copies_get(devices->context, &error);
+	if (exchange.patched && !error)
+		error = load(devices, &exchange, copies, &replacement);
+	if (!replacement)
+		gt_cl_copies_put(copies);
+	gt_cl_services->finish(&exchange, error, false);
+	return replacement;
+}
+
 struct gt_cl_replacement *gt_cl_replace(const struct gt_cl_request *request)
 {
 	struct gt_agent_units units = {0};
 	struct gt_cl_replacement *replacement = NULL;
-	struct gt_agent_exchange exchange;
 	struct devices devices;
 	int error = 0;
 
-	if (!list_devices(request, &devices) || !gt_cl_services->map_on_host(&error) ||
-	    (request->is_built && !may_match(request->program)))
+	if (!examine_devices(request, &devices, &error))
 		return NULL;
 	gt_cl_units_add_device(&units, devices.ids[0]);
 	gt_cl_units_add_device_name(&units, devices.ids, devices.count);
 	gt_agent_units_append(&units, request->units);
-	if (units.failed) {
-		gt_agent_units_clear(&units);
-		return NULL;
-	}
-	gt_cl_services->ask_program(units.bytes, units.size, form_of(&devices), &exchange);
+	if (!units.failed)
+		replacement = ask_and_load(&units, &devices, error);
 	gt_agent_units_clear(&units);
-	if (exchange.patched && !error)
-		error = load(request, &devices, &exchange, &replacement);
-	gt_cl_services->finish(&exchange, error, false);
 	return replacement;
 }
 
@@ -297,6 +321,7 @@ void gt_cl_replacement_free(struct gt_cl_replacement *replacement)
 	if (!replacement)
 		return;
 	gt_cl_target->clReleaseProgram(replacement->program);
+	gt_cl_copies_put(replacement->copies);
 	free(replacement);
 }
 
