@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clean.h"
+#include "base/file.h"
+#include "base/strbuf.h"
 
 /* The parts of a split function (.part, .cold) are not entered at its beginning. */
 static bool is_whole_function(const char *suffix)
@@ -24,44 +25,106 @@ static bool is_whole_function(const char *suffix)
 	return false;
 }
 
+#define MAX_MODULES (16 << 20) /* bytes of the list */
+
+struct gt_kernel_symbols {
+	struct gt_strbuf functions; /* of each the address, a __u64, and the name with its NUL */
+	struct gt_file modules;     /* the list of modules at that time */
+	bool were_read;
+};
+
+struct gt_kernel_symbols *gt_kernel_symbols_new(void)
+{
+	return calloc(1, sizeof(struct gt_kernel_symbols));
+}
+
+void gt_kernel_symbols_free(struct gt_kernel_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	gt_strbuf_free(&symbols->functions);
+	gt_file_free(&symbols->modules);
+	free(symbols);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* Keep a line "ffffffff81000000 T name\t[module]" if it is of a function. */
+static void keep_function(struct gt_strbuf *functions, const char *line)
+{
+	char *type;
+	__u64 address = strtoull(line, &type, 16);
+
+	if (type == line || *type != ' ' || !type[1] || !strchr("tTwW", type[1]) || type[2] != ' ')
+		return;
+	gt_strbuf_add(functions, (const char *)&address, sizeof(address));
+	gt_strbuf_add(functions, type + 3, strcspn(type + 3, "\t \n"));
+	gt_strbuf_putc(functions, '\0');
+}
+
 /* The kernel writes lines, of which there are hundreds of thousands, in pages. */
-static FILE *open_symbols(void)
+static int read_functions(struct gt_strbuf *functions)
 {
-	FILE *symbols = fopen("/proc/kallsyms", "re");
+	FILE *file = fopen("/proc/kallsyms", "re");
+	gt_autofree char *line = NULL;
+	size_t capacity = 0;
 
-	if (symbols)
-		setvbuf(symbols, NULL, _IOFBF, 65536);
-	return symbols;
+	if (!file)
+		return -errno;
+	setvbuf(file, NULL, _IOFBF, 65536);
+	while (getline(&line, &capacity, file) > 0)
+		keep_function(functions, line);
+	fclose(file);
+	return functions->failed ? -ENOMEM : 0;
 }
 
-/*
- * The name in a line "ffffffff81000000 T name\t[module]" of a function whose name begins as one of
- * `functions`, entries of which can be NULL; NULL: there is none.
- */
-static char *find_candidate(const char *const *functions, size_t count, char *line)
+/* Read the symbols, unless those that are kept are of the modules that are loaded now. */
+static int read_symbols(struct gt_kernel_symbols *symbols)
 {
-	char *type = strchr(line, ' ');
+	struct gt_file modules = {0}; /* stays empty where the kernel has none */
+	int error;
 
-	if (!type || !type[1] || type[2] != ' ' || !strchr("tTwW", type[1]))
-		return NULL;
-	for (size_t i = 0; i < count; i++) {
-		/* Nearly all differ in the first letters. */
-		if (!functions[i] || functions[i][0] != type[3] ||
-		    strncmp(type + 3, functions[i], strlen(functions[i])) != 0)
-			continue;
-		type[3 + strcspn(type + 3, "\t \n")] = '\0';
-		return type + 3;
+	gt_file_read("/proc/modules", MAX_MODULES, &modules, NULL);
+	if (symbols->were_read && modules.size == symbols->modules.size &&
+	    (!modules.size || !memcmp(modules.data, symbols->modules.data, modules.size))) {
+		gt_file_free(&modules);
+		return 0;
 	}
-	return NULL;
+	gt_file_free(&symbols->modules);
+	gt_strbuf_free(&symbols->functions);
+	symbols->modules = modules;
+	error = read_functions(&symbols->functions);
+	symbols->were_read = !error;
+	return error;
 }
+
+/* The name of the function after this one, and its address; `name` NULL: of the first. NULL: no
+ * more. */
+static const char *next_function(const struct gt_kernel_symbols *symbols, const char *name,
+				 __u64 *ret_address)
+{
+	const struct gt_strbuf *functions = &symbols->functions;
+	const char *next = name ? name + strlen(name) + 1 : functions->data;
+
+	if (!functions->length || next == functions->data + functions->length)
+		return NULL;
+	memcpy(ret_address, next, sizeof(*ret_address));
+	return next + sizeof(*ret_address);
+}
+
+/* ---- search ------------------------------------------------------------------------------- */
 
 /* The exact name is preferred to one with a suffix. */
 static int take_symbol(const char *const *functions, size_t count, const char *symbol, char **names)
 {
 	for (size_t i = 0; i < count; i++) {
-		size_t length = functions[i] ? strlen(functions[i]) : 0;
+		size_t length;
 		char *copy;
 
+		/* Nearly all differ in the first letters. */
+		if (!functions[i] || functions[i][0] != symbol[0])
+			continue;
+		length = strlen(functions[i]);
 		if (!length || strncmp(symbol, functions[i], length) ||
 		    !is_whole_function(symbol + length) || (names[i] && symbol[length]))
 			continue;
@@ -74,62 +137,43 @@ static int take_symbol(const char *const *functions, size_t count, const char *s
 	return 0;
 }
 
-int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names)
+int gt_kernel_symbols_find(struct gt_kernel_symbols *symbols, const char *const *functions,
+			   size_t count, char **ret_names)
 {
-	FILE *symbols = open_symbols();
-	gt_autofree char *line = NULL;
-	size_t capacity = 0;
-	int error = 0;
+	int error = read_symbols(symbols);
+	const char *symbol = NULL;
+	__u64 address;
 
 	memset(ret_names, 0, count * sizeof(*ret_names));
-	if (!symbols)
-		return -errno;
-	while (!error && getline(&line, &capacity, symbols) > 0) {
-		const char *symbol = find_candidate(functions, count, line);
-
-		if (symbol)
-			error = take_symbol(functions, count, symbol, ret_names);
-	}
-	fclose(symbols);
+	while (!error && (symbol = next_function(symbols, symbol, &address)))
+		error = take_symbol(functions, count, symbol, ret_names);
 	return error;
 }
 
-bool gt_kernel_has_function(const char *name)
+int gt_kernel_symbols_find_addresses(struct gt_kernel_symbols *symbols, const char *const *names,
+				     size_t count, __u64 *ret_addresses)
 {
-	FILE *symbols = open_symbols();
-	gt_autofree char *line = NULL;
-	size_t capacity = 0;
-	bool found = false;
-
-	while (symbols && !found && getline(&line, &capacity, symbols) > 0) {
-		const char *symbol = find_candidate(&name, 1, line);
-
-		found = symbol && !strcmp(symbol, name);
-	}
-	if (symbols)
-		fclose(symbols);
-	return found;
-}
-
-int gt_kernel_symbols_find_addresses(const char *const *names, size_t count, __u64 *ret_addresses)
-{
-	FILE *symbols = open_symbols();
-	gt_autofree char *line = NULL;
-	size_t capacity = 0;
+	int error = read_symbols(symbols);
+	const char *symbol = NULL;
+	__u64 address;
 
 	memset(ret_addresses, 0, count * sizeof(*ret_addresses));
-	if (!symbols)
-		return -errno;
-	while (getline(&line, &capacity, symbols) > 0) {
-		/* "ffffffff81000000 T name" */
-		const char *type = strchr(line, ' ');
-		const char *name = type && type[1] && type[2] ? type + 3 : "";
-		const size_t length = strcspn(name, "\t \n");
-
+	while (!error && (symbol = next_function(symbols, symbol, &address)))
 		for (size_t i = 0; i < count; i++)
-			if (!strncmp(name, names[i], length) && !names[i][length])
-				ret_addresses[i] = strtoull(line, NULL, 16);
-	}
-	fclose(symbols);
-	return 0;
+			if (!ret_addresses[i] && !strcmp(symbol, names[i]))
+				ret_addresses[i] = address;
+	return error;
+}
+
+bool gt_kernel_symbols_has(struct gt_kernel_symbols *symbols, const char *name)
+{
+	const char *symbol = NULL;
+	__u64 address;
+
+	if (read_symbols(symbols))
+		return false;
+	while ((symbol = next_function(symbols, symbol, &address)))
+		if (!strcmp(symbol, name))
+			return true;
+	return false;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Symbols of the running kernel and its modules, by name. */
+/*
+ * Symbols of the running kernel and its modules, by name (/proc/kallsyms). The kernel takes long
+ * to list them, so they are kept, and read again only where /proc/modules has changed since.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,19 +10,30 @@
 
 #include <linux/types.h>
 
-/*
- * Find functions in /proc/kallsyms, in one pass: of this name, or of this name with a suffix that a
- * compiler adds to a function with the same beginning (".isra.0", ".constprop.0"). ret_names, of
- * `count`, get the names as the kernel has them, to be freed; NULL: there is none, or the entry of
- * `functions` is NULL. 0, or the error of reading.
- */
-int gt_kernel_symbols_find(const char *const *functions, size_t count, char **ret_names);
+#include "base/clean.h"
 
-/* Whether /proc/kallsyms has a function of exactly this name; false if it cannot be read. */
-bool gt_kernel_has_function(const char *name);
+struct gt_kernel_symbols;
+
+/* Nothing is read yet. NULL: out of memory. */
+struct gt_kernel_symbols *gt_kernel_symbols_new(void);
+void gt_kernel_symbols_free(struct gt_kernel_symbols *symbols);
+GT_DEFINE_AUTO(kernel_symbols, struct gt_kernel_symbols, gt_kernel_symbols_free)
 
 /*
- * Find the addresses of symbols of the kernel by their exact names, in one pass. ret_addresses, of
- * `count`, get them; 0: there is none, or this process may not see it. 0, or the error of reading.
+ * Find functions, in one pass: of this name, or of this name with a suffix that a compiler adds to
+ * a function with the same beginning (".isra.0", ".constprop.0"). ret_names, of `count`, get the
+ * names as the kernel has them, to be freed; NULL: there is none, or the entry of `functions` is
+ * NULL. 0, or the error of reading.
  */
-int gt_kernel_symbols_find_addresses(const char *const *names, size_t count, __u64 *ret_addresses);
+int gt_kernel_symbols_find(struct gt_kernel_symbols *symbols, const char *const *functions,
+			   size_t count, char **ret_names);
+
+/*
+ * Find addresses of functions, or of symbols in their section, of exactly these names: 0 where
+ * there is none, or the kernel hides it. 0, or the error of reading.
+ */
+int gt_kernel_symbols_find_addresses(struct gt_kernel_symbols *symbols, const char *const *names,
+				     size_t count, __u64 *ret_addresses);
+
+/* Whether there is a function of exactly this name; false if symbols cannot be read. */
+bool gt_kernel_symbols_has(struct gt_kernel_symbols *symbols, const char *name);

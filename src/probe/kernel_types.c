@@ -7,14 +7,21 @@
 #include <bpf/btf.h>
 #include <linux/bpf.h>
 
+#include "probe/kernel_symbol.h"
+
 struct gt_kernel_types {
 	struct btf *btf; /* NULL: not read, or it cannot be */
 	bool was_read;
+	struct gt_kernel_symbols *symbols;
 };
 
 struct gt_kernel_types *gt_kernel_types_new(void)
 {
-	return calloc(1, sizeof(struct gt_kernel_types));
+	gt_auto(kernel_types) struct gt_kernel_types *types = calloc(1, sizeof(*types));
+
+	if (types)
+		types->symbols = gt_kernel_symbols_new();
+	return types && types->symbols ? gt_take(types) : NULL;
 }
 
 void gt_kernel_types_free(struct gt_kernel_types *types)
@@ -22,6 +29,7 @@ void gt_kernel_types_free(struct gt_kernel_types *types)
 	if (!types)
 		return;
 	btf__free(types->btf);
+	gt_kernel_symbols_free(types->symbols);
 	free(types);
 }
 
@@ -60,4 +68,9 @@ bool gt_kernel_types_has_variable(struct gt_kernel_types *types, const char *nam
 			     : -1;
 
 	return program >= 0;
+}
+
+struct gt_kernel_symbols *gt_kernel_types_symbols(struct gt_kernel_types *types)
+{
+	return types->symbols;
 }

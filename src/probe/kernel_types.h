@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The types of the running kernel (its BTF), which are read once for all sources: libbpf takes long
- * for it, above all in an emulated guest.
+ * The types of the running kernel (its BTF) and its symbols, which are read once for all sources:
+ * both take long, above all in an emulated guest.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include "base/clean.h"
 
+struct gt_kernel_symbols;
 struct gt_kernel_types;
 
 /* Nothing is read yet. NULL: out of memory. */
@@ -23,3 +24,6 @@ bool gt_kernel_types_has_typedef(struct gt_kernel_types *types, const char *name
 /* Whether it has a variable per CPU whose address BPF programs can have: the kernel knows that with
  * CONFIG_KALLSYMS_ALL only. */
 bool gt_kernel_types_has_variable(struct gt_kernel_types *types, const char *name);
+
+/* The symbols of the kernel, which belong to `types`. */
+struct gt_kernel_symbols *gt_kernel_types_symbols(struct gt_kernel_types *types);

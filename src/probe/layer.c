@@ -247,7 +247,7 @@ static bool is_of_function(const struct gt_hook *hook)
 	return hook->kind == GT_HOOK_ENTRY || hook->kind == GT_HOOK_RETURN;
 }
 
-/* All at once: the kernel takes long to list its symbols. */
+/* All at once. */
 static int find_symbols(struct gt_layer_state *state)
 {
 	size_t count = state->layer->hook_count;
@@ -260,7 +260,8 @@ static int find_symbols(struct gt_layer_state *state)
 	for (size_t i = 0; i < count; i++)
 		if (is_of_function(&state->layer->hooks[i]) && !state->hooks[i].link)
 			functions[i] = state->layer->hooks[i].point;
-	error = gt_kernel_symbols_find(functions, count, symbols);
+	error = gt_kernel_symbols_find(gt_kernel_types_symbols(state->types), functions, count,
+				       symbols);
 	for (size_t i = 0; i < count; i++)
 		state->hooks[i].symbol = symbols[i];
 	state->has_symbols = !error;

@@ -26,6 +26,13 @@ events() {
 	[ "$output" = true ]
 }
 
+@test "sched shows that an interrupt woke a thread whose timer expired" {
+	gputap trace -e sched --json -o out.json -- sleep 0.1
+	run -0 jq -s 'map(select(.name == "off_cpu" and .process == "sleep" and .duration >= 100000000)) |
+		length == 1 and .[0].waker == "(interrupt)"' out.json
+	[ "$output" = true ]
+}
+
 @test "the time of an event with a duration is its beginning, and no wait lasts longer than the session" {
 	gputap trace -e sched --json -o out.json -- sleep 0.1
 	run -0 jq -s '(map(select(.schema == "gputap.account.1"))[0].time) as $last |
@@ -160,4 +167,13 @@ events() {
 	[ "$status" != 0 ] || skip "this kernel has events of the source pcie"
 	expect_status 1
 	expect_error_line '^gputap: pcie: this kernel has none of its events: accesses to configuration space are not shown: '
+}
+
+@test "the symbols of the kernel are listed once for all sources" {
+	gputap trace --gpu nvidia -e syscall --json -o out.json -- "$build/gputap" stat -e all -- true
+	expect_status 0
+	events out.json openat >opened.json
+	grep -q /sys/kernel/btf/vmlinux opened.json || fail "the traced gputap opened no file of the kernel"
+	run -0 jq -s 'map(select(.arguments | index("\"/proc/kallsyms\""))) | length <= 1' opened.json
+	[ "$output" = true ]
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The source "fault". */
 #include "probe/kernel_symbol.h"
+#include "probe/kernel_types.h"
 #include "probe/layer.h"
 #include "probe/load.h"
 #include "probe/module_events.h"
@@ -56,10 +57,12 @@ static const struct gt_hook hooks[] = {
 static int set_fault_event(const struct gt_host *host, struct bpf_object *object,
 			   struct gt_diag *diag)
 {
-	const __u32 event = gt_module_is_loaded("nvidia_uvm") &&
-					    gt_kernel_has_function("thrashing_block_munmap_cb")
-				    ? 6
-				    : 5;
+	const __u32 event =
+		gt_module_is_loaded("nvidia_uvm") &&
+				gt_kernel_symbols_has(gt_kernel_types_symbols(host->types),
+						      "thrashing_block_munmap_cb")
+			? 6
+			: 5;
 
 	return gt_load_set_constant(object, "uvm_fault_event", &event, sizeof(event), diag);
 }

@@ -51,7 +51,8 @@ static int set_interrupt_text(const struct gt_host *host, struct bpf_object *obj
 
 	_Static_assert(gt_countof(symbols) == gt_countof(text), "a symbol for each address");
 	if (has_preempt_count(host->types) ||
-	    gt_kernel_symbols_find_addresses(symbols, gt_countof(symbols), text))
+	    gt_kernel_symbols_find_addresses(gt_kernel_types_symbols(host->types), symbols,
+					     gt_countof(symbols), text))
 		return 0;
 	return gt_load_set_constant(object, "interrupt_text", text, sizeof(text), diag);
 }
