@@ -101,11 +101,12 @@ config_write INTERRUPT_LINE 60 1 $((before))" ] || fail "$(accesses)"
 
 @test "stat counts accesses by register and by process" {
 	as_under_6_12
-	gputap stat -e pcie -o table -- dd if=$device/config of=bytes bs=1 count=64
+	gputap trace -e pcie -o run.gtap -- dd if=$device/config of=bytes bs=1 count=64
+	gputap stat --from run.gtap -o table
 	grep -qE '^[0-9a-f:.]+ +0x04 +COMMAND +1 +0 +1$' table
 	grep -qE '^[0-9a-f:.]+ +0x05 +COMMAND\+1 +1 +0 +1$' table
 	grep -qE '^[0-9]+ dd +64 +0$' table
-	gputap stat -e pcie --json -o stat.json -- dd if=$device/config of=bytes bs=1 count=64
+	gputap stat --from run.gtap --json -o stat.json
 	run -0 jq -c '.sources[0] | [(.registers | length), (.registers | map(.reads) | add),
 		(.processes | map(.reads)), (.times | map(.function, .duration.count))]' stat.json
 	[ "$output" = '[64,64,[64],["pci_user_read_config_byte",64]]' ]
