@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Every BPF program of gputap, loaded alone, so that this kernel verifies each.
+# Every BPF program of gputap, so that this kernel verifies each; those of drivers.bats are loaded there, with
+# the modules whose types they read.
 
 load ../cli/helper
 load guest
 
-objects=("$build"/src/probe/*.skel.h.linked.o "$build"/src/run/*.skel.h.linked.o)
+for object in "$build"/src/{probe,run}/*.skel.h.linked.o; do
+	[[ $object =~ /(i915|xe|amdgpu)\.skel ]] || objects+=("$object")
+done
 
 # All programs are loaded once, with the modules whose types they read.
 setup_file() {
