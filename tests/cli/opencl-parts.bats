@@ -83,13 +83,17 @@ make_modules() {
 	expect_error_line '^system memory 1$'
 }
 
-@test "programs for a device that has memory of its own alone are built as they are" {
+@test "a device that has memory of its own alone gets copies of the maps" {
 	make_modules
 	export STANDIN_DEVICE=separate
 	below "$test_program" spirv
-	expect_output_line '4 of 4 values are zero'
-	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed; 0 kernels, 0 compiled; 4 sites: 0 patched, 4 rejected$'
-	expect_error_line '^gputap: 1 module loaded as it is: the GPU cannot access the memory of the maps$'
+	expect_output_line '^  0: 64$'
+	expect_error_line '^gputap: 1 module: 1 patched '
+	expect_error_line '^gputap: 1 module for devices that do not access the memory of the process: '
+	below "$test_program" clone
+	expect_output_line '^  0: 128$'
+	below "$build/tests/programs/opencl_launches" queued
+	expect_output_line '^  0: 12800$'
 }
 
 @test "a layer that the environment names works beside gputap's" {
