@@ -160,9 +160,11 @@ static void print_sums(const struct gt_cli_injection *self)
 	print_reasons(self);
 	if (coverage.modules_sass)
 		gt_cli_error(
-			"SASS only has no PTX to insert programs into: build with -lineinfo, and "
-			"let programs that compile kernels start with an empty cache "
-			"(CUPY_CACHE_DIR, TRITON_CACHE_DIR); the libraries of CUDA have none");
+			"SASS only has no PTX for this device to insert programs into: build with "
+			"-gencode arch=compute_NN,code=compute_NN (NN: its compute capability or a "
+			"lower one) or with -lineinfo, and let programs that compile kernels start "
+			"with an empty cache (CUPY_CACHE_DIR, TRITON_CACHE_DIR); the libraries of "
+			"CUDA have none");
 	if (coverage.modules_copied)
 		gt_cli_error("%u module%s for devices that do not access the memory of the "
 			     "process: the maps are copied to them before each launch, and what "

@@ -101,7 +101,7 @@ untouched() {
 	expect_status 1
 	expect_error_line '^gputap: module 1 of process [0-9]+: original; 0 of 0 sites patched; SASS only: the module has no PTX for sm_75$'
 	expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 1 SASS only, 0 failed'
-	expect_error_line '^gputap: SASS only has no PTX to insert programs into: build with -lineinfo, .*\(CUPY_CACHE_DIR, TRITON_CACHE_DIR\); the libraries of CUDA have none$'
+	expect_error_line '^gputap: SASS only has no PTX for this device to insert programs into: build with -gencode .* or with -lineinfo, .*\(CUPY_CACHE_DIR, TRITON_CACHE_DIR\); the libraries of CUDA have none$'
 }
 
 @test "NVRTC's cubins are patched without line information: the PTX comes from NVRTC" {
