@@ -12,16 +12,20 @@
 
 #define GT_DURATION_BUCKETS 160 /* up to 2^41 ns, about 36 minutes; the last one has all above */
 
-/* Return the position of the highest bit that is set; 0 for 0. */
-static inline __u32 gt_highest_bit(__u64 value)
+/*
+ * Return the position of the highest bit that is set; 0 for 0. Without branches, of which verifiers
+ * would examine each combination: the sign of -(value >> step) is that of a value with higher bits.
+ */
+static inline __u64 gt_highest_bit(__u64 value)
 {
-	__u32 bit = 0;
+	__u64 bit = 0;
 
-	for (__u32 step = 32; step; step >>= 1) {
-		if (value >> step) {
-			value >>= step;
-			bit += step;
-		}
+#pragma GCC unroll 6
+	for (int log = 5; log >= 0; log--) {
+		__u64 more = (0 - (value >> (1 << log))) >> 63 << log;
+
+		value >>= more;
+		bit += more;
 	}
 	return bit;
 }
@@ -29,7 +33,7 @@ static inline __u32 gt_highest_bit(__u64 value)
 /* Return the bucket of a duration in ns, below GT_DURATION_BUCKETS. */
 static inline __u32 gt_duration_bucket(__u64 duration)
 {
-	__u32 power, bucket;
+	__u64 power, bucket;
 
 	if (duration < 4)
 		return duration;

@@ -8,11 +8,9 @@
 
 #include "event/durations.h"
 
-/*
- * The bucket of a duration in ns, below GT_DURATION_BUCKETS; the verifier does not know the limit.
- * Not static: the verifier then examines the paths of its search apart from those of its caller.
+/* The bucket of a duration in ns, below GT_DURATION_BUCKETS; the verifier does not know the limit.
  */
-__noinline __u32 bucket_of_duration(__u64 duration)
+static __always_inline __u32 bucket_of_duration(__u64 duration)
 {
 	return gt_duration_bucket(duration);
 }

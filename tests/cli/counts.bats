@@ -50,6 +50,9 @@ expect_same_rows() {
 	trace -c -- "$callback" fork 3
 	expect_error_line '^ *6 +0 .* cudaMalloc$'
 	expect_error_line '^gputap: 6 calls: 6 complete, 0 unfinished, 0 lost$'
+	trace -c -- "$callback" fork-call 3
+	expect_error_line '^ *9 +0 .* cudaMalloc$'
+	expect_error_line '^gputap: 9 calls: 9 complete, 0 unfinished, 0 lost$'
 }
 
 @test "every method to attach probes counts the same" {
@@ -87,6 +90,14 @@ expect_rows_beside_another_tracer() {
 	expect_same_rows "$callback" nested 5
 	options=(-f cudaMalloc)
 	expect_same_rows "$callback" nested 5
+}
+
+@test "of processes that alternate on one CPU, those that are not selected are not counted" {
+	cp "$calls" other
+	trace -c --comm other -- taskset -c 0 sh -c \
+		"for i in \$(seq 50); do ./other 2; $calls 3; done >/dev/null"
+	expect_status 0
+	expect_error_line '^ *100 +0 .* cudaGetDevice$'
 }
 
 @test "a table without records loses nothing, however small the ring is" {

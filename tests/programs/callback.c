@@ -10,6 +10,7 @@
  *     block N    after N ordinary calls, stay in one more until a signal comes
  *     exec N     after N ordinary calls, execute itself, to make N ordinary calls more
  *     fork N     fork in each of N calls, from which the child returns, too, to make one more
+ *     fork-call N  the same, but the child makes a call before it returns, too
  *     stop N     make N calls, N more while its parent is stopped, and N afterwards
  *     launch N   launch N times by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
@@ -145,11 +146,20 @@ static void fork_process(void *data)
 	*(pid_t *)data = fork();
 }
 
-static int fork_within(long count)
+static void fork_process_that_calls(void *data)
+{
+	fork_process(data);
+	if (*(pid_t *)data)
+		return;
+	standin_call_back(NULL, NULL);
+	make_calls(1);
+}
+
+static int fork_within(long count, void (*in_call)(void *data))
 {
 	pid_t child;
 
-	standin_call_back(fork_process, &child);
+	standin_call_back(in_call, &child);
 	for (long i = 0; i < count; i++) {
 		int status;
 
@@ -213,10 +223,12 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "plain"))
 		return call_plainly(count);
 	if (!strcmp(what, "fork"))
-		return fork_within(count);
+		return fork_within(count, fork_process);
+	if (!strcmp(what, "fork-call"))
+		return fork_within(count, fork_process_that_calls);
 	if (!strcmp(what, "stop"))
 		return stop_parent(count);
-	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|fork|stop|"
-			"launch [N]\n");
+	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|fork|"
+			"fork-call|stop|launch [N]\n");
 	return 2;
 }

@@ -302,7 +302,7 @@ static __always_inline void sum_call(const struct call_frame *frame, const struc
 		return;
 	if (!is_wanted(call, plan))
 		COUNT(filtered);
-	else if (add_returned_call(plan->sums, call->duration, has_failed(call, plan)))
+	else if (add_returned_call(sums_of(plan->sums), call->duration, has_failed(call, plan)))
 		COUNT(lost);
 }
 
@@ -424,10 +424,13 @@ int call_session(struct pt_regs *regs)
 SEC("?uprobe")
 int count_session(struct pt_regs *regs)
 {
+	__u64 *word;
+
 	USE_OWN_STACK(regs, phase > GT_PHASE_ENDING);
-	if (PROGRAM_COUNTER(regs) == bpf_get_func_ip(regs))
-		return !begin_counting(regs);
-	count_return(regs);
+	word = word_of_call(regs);
+	if (!*word)
+		return !begin_counting(regs, word);
+	count_return(regs, *word);
 	return 0;
 }
 
@@ -441,6 +444,7 @@ static __always_inline void abandon_all(struct task_struct *task)
 	for (int i = 0; i < MAX_CALL && thread->traced; i++)
 		abandon_call(thread, now);
 	thread->known = 0;
+	forget_threads();
 }
 
 SEC("tp_btf/sched_process_exit")

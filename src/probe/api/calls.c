@@ -199,7 +199,7 @@ static int reuse_unwind_maps(struct call_source *state, const struct gt_unwind_m
 	return error ? error : bpf_map__reuse_fd(state->skeleton->maps.code_blocks, fds.blocks);
 }
 
-static struct gt_call_settings make_settings(const struct gt_host *host, uint64_t key)
+static struct gt_call_settings make_settings(const struct gt_host *host)
 {
 	const struct gt_trace_options *options = host->options;
 	struct gt_call_settings settings = {
@@ -215,7 +215,6 @@ static struct gt_call_settings make_settings(const struct gt_host *host, uint64_
 		.first_device = host->target->command ? 0 : GT_DEVICE_UNKNOWN,
 		.stack_depth = options->stack_depth < GT_MAX_CALLERS ? options->stack_depth
 								     : GT_MAX_CALLERS,
-		.word_key = key,
 		.loaded = gt_clock_monotonic(),
 	};
 
@@ -234,13 +233,14 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 
 	if (error)
 		return gt_diag(diag, error, "cuda", NULL, "the kernel returns no random number");
-	settings = make_settings(host, key);
+	settings = make_settings(host);
 	state->skeleton = calls_bpf__open();
 	if (!state->skeleton)
 		return gt_load_failed(-errno, "cuda", diag);
 	state->skeleton->rodata->filter = host->filter;
 	state->skeleton->rodata->wakeup_bytes = host->wakeup_bytes;
 	memcpy((void *)&state->skeleton->rodata->settings, &settings, sizeof(settings));
+	state->skeleton->bss->word_key = key;
 	error = gt_load_shared_maps(state->skeleton->maps.events, state->skeleton->maps.processes,
 				    host, diag);
 	if (!error && settings.python)

@@ -99,6 +99,10 @@ static inline int gt_condition_holds(__u8 compare, __u64 value, __u64 limit)
 	}
 }
 
+/* Set in the key of words (gt_count_program_key), in a bit that no time has in the next 73 years of
+ * uptime. */
+#define GT_WORD_SET (1ull << 61)
+
 /* In place of the number of a function of the kernel (count_program.c). */
 #define GT_CALL_SESSION_COOKIE 0x6710001 /* bpf_session_cookie() */
 
@@ -116,8 +120,7 @@ struct gt_call_settings {
 	__u8 kernel_arguments; /* record the arguments of kernels */
 	__u8 python;           /* record Python frames with stacks */
 	__u8 has_agent;        /* ignore the calls that the agent makes itself (base/own_call.h) */
-	__u64 word_key;        /* encrypts the words of calls; only for count_session, as … */
-	__u64 loaded;          /* … the time when the programs are loaded */
+	__u64 loaded;          /* when the programs are loaded; only for count_session */
 };
 
 /* Of one function, one per CPU: the fields of a `sums` event. */
@@ -128,7 +131,9 @@ struct gt_call_sums {
 	__u64 longest;
 	/* By count_session alone: the calls that began, for it does not see unfinished ones … */
 	__u64 begun;
-	__u64 last_thread; /* … and the identity of the last thread, which is traced */
+	__u64 last_registers; /* … and a traced thread, not forked inside a call: its registers and
+				 … */
+	__u64 last_generation; /* … when that was known */
 	__u64 durations[GT_DURATION_BUCKETS];
 };
 

@@ -25,10 +25,15 @@
 #include "probe/api/thread.bpf.h"
 #include "probe/task.bpf.h"
 
-/* The word of a call, before it is encrypted: the time of its entry, and in the upper bits: */
+/*
+ * The word of a call, before it is encrypted: the time of its entry, and in the upper bits what
+ * follows. The kernel clears it before an entry (handler_chain() in kernel/events/uprobes.c), and
+ * GT_WORD_SET in the key makes it another value than 0: at a return it is never 0.
+ */
 #define WORD_HIDES (1ull << 63)    /* driver calls inside it are filtered */
 #define WORD_BOUNDARY (1ull << 62) /* it is not counted itself */
 #define WORD_TIME (WORD_BOUNDARY - 1)
+_Static_assert(GT_WORD_SET == 1ull << 61, "a bit of the time that is never set");
 
 #define MAX_ENCLOSING 64 /* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
 #define MAX_CONSUMERS 4  /* tools that see the return of a call, and whose words are examined */
@@ -50,19 +55,37 @@ static __always_inline __u64 *word_of_call(void *context)
 	return word;
 }
 
-/* A hash of what is unique to a thread between two calls of exec. */
-static __always_inline __u64 identity_of(struct task_struct *task)
+static __always_inline void forget_threads(void)
 {
-	return task->start_time * 0x9e3779b97f4a7c15 ^ task->self_exec_id * 0xc2b2ae3d27d4eb4f ^
-	       (__u32)task->pid;
+	__sync_fetch_and_add(&generation, 1);
 }
 
 /*
- * Whether a thread is traced: the state of the thread has it, which takes longer to find than its
- * identity in the sums of the function.
+ * The last thread that is_traced() found to be traced. Another thread may run between any two of
+ * these accesses: no thread ever has the generation of another one.
  */
-static __noinline bool is_traced(struct task_struct *task, struct gt_call_sums *calls)
+static __always_inline void keep_last_thread(volatile struct gt_call_sums *calls,
+					     struct pt_regs *regs)
 {
+	calls->last_registers = 0;
+	calls->last_generation = generation;
+	calls->last_registers = (__u64)regs;
+}
+
+static __always_inline bool is_last_thread(const volatile struct gt_call_sums *calls,
+					   struct pt_regs *regs)
+{
+	return calls && calls->last_generation == generation &&
+	       calls->last_registers == (__u64)regs;
+}
+
+/*
+ * Whether a thread is traced: the state of the thread has it, which takes longer to find than the
+ * last thread in the sums of the function.
+ */
+static __noinline bool is_traced(struct pt_regs *regs, struct gt_call_sums *calls)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_calls *thread =
 		bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
@@ -71,14 +94,17 @@ static __noinline bool is_traced(struct task_struct *task, struct gt_call_sums *
 		COUNT(lost);
 		return false;
 	}
-	if (!thread->known)
+	if (!thread->known) {
 		initialise_thread(thread, task);
+		/* Of the parent, where the process was forked inside a call. */
+		thread->inherits = task->utask->return_instances != NULL;
+	}
 	if (!thread->traced)
 		return false;
 	if (!thread->named)
 		name_process(thread, task);
-	if (thread->named && calls)
-		calls->last_thread = identity_of(task);
+	if (thread->named && !thread->inherits && calls)
+		keep_last_thread(calls, regs);
 	return true;
 }
 
@@ -105,7 +131,7 @@ __noinline __u64 own_word_among(__u64 address, __u32 count, __u64 now)
 	for (__u32 i = 0; i < MAX_CONSUMERS - 1 && i < count; i++) {
 		if (bpf_probe_read_kernel(&word, sizeof(word), (void *)(address + i * size)))
 			break;
-		word ^= settings.word_key;
+		word ^= word_key;
 		if (is_own_word(word, now))
 			return word;
 	}
@@ -115,7 +141,7 @@ __noinline __u64 own_word_among(__u64 address, __u32 count, __u64 now)
 /* The word that this session gave to an enclosing call, decrypted; 0: none. */
 static __always_inline __u64 own_word(struct return_instance *enclosing, __u64 now)
 {
-	__u64 word = enclosing->consumer.cookie ^ settings.word_key;
+	__u64 word = enclosing->consumer.cookie ^ word_key;
 	__s32 consumers = enclosing->cons_cnt;
 
 	if (consumers < 1)
@@ -158,8 +184,8 @@ static __always_inline enum entry_kind kind_of_entry(struct task_struct *task, s
 	return ENTRY_OF_CALL;
 }
 
-/* A call begins. Returns whether its return is to be seen. */
-static __always_inline bool begin_counting(struct pt_regs *regs)
+/* A call begins. Returns whether its return is to be seen; then `ret_word` is the call's word. */
+static __always_inline bool begin_counting(struct pt_regs *regs, __u64 *ret_word)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cookie = bpf_get_attach_cookie(regs), flags = cookie >> 48, word;
@@ -169,7 +195,7 @@ static __always_inline bool begin_counting(struct pt_regs *regs)
 		return false;
 	if (!(flags & GT_COOKIE_BOUNDARY))
 		calls = sums_of(cookie >> 32 & 0xffff);
-	if ((!calls || calls->last_thread != identity_of(task)) && !is_traced(task, calls))
+	if (!is_last_thread(calls, regs) && !is_traced(regs, calls))
 		return false;
 	if (settings.has_agent && is_own_call(return_address(regs)))
 		return false;
@@ -189,7 +215,7 @@ static __always_inline bool begin_counting(struct pt_regs *regs)
 	}
 	if (!(flags & GT_COOKIE_LIBRARY))
 		word |= WORD_HIDES;
-	*word_of_call(regs) = word ^ settings.word_key;
+	*ret_word = word ^ word_key;
 	return true;
 }
 
@@ -206,18 +232,20 @@ static __always_inline bool has_result_of_failure(__u32 function, __u64 flags, _
 	return plan && plan->result == GT_RESULT_ERROR && (__u32)result != plan->pending;
 }
 
-static __always_inline void count_return(struct pt_regs *regs)
+static __always_inline void count_return(struct pt_regs *regs, __u64 word)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs), flags = cookie >> 48, now, began;
+	struct gt_call_sums *calls;
 
 	if (flags & GT_COOKIE_BOUNDARY)
 		return;
 	now = bpf_ktime_get_ns();
-	began = (*word_of_call(regs) ^ settings.word_key) & WORD_TIME;
+	began = (word ^ word_key) & WORD_TIME;
+	calls = sums_of(cookie >> 32 & 0xffff);
 	/* A process that was forked inside a call returns from it, too. */
-	if (bpf_get_current_task_btf()->start_time > began)
+	if (!is_last_thread(calls, regs) && bpf_get_current_task_btf()->start_time > began)
 		return;
-	if (add_returned_call((cookie >> 32) & 0xffff, now - began,
+	if (add_returned_call(calls, now - began,
 			      has_result_of_failure((__u32)cookie, flags, RESULT(regs))))
 		COUNT(lost);
 }

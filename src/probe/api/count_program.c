@@ -77,7 +77,7 @@ int gt_count_program_key(uint64_t *ret_key)
 
 	if (getrandom(&key, sizeof(key), 0) != sizeof(key))
 		return -EIO;
-	*ret_key = key;
+	*ret_key = key | GT_WORD_SET;
 	return 0;
 }
 

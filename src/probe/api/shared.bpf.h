@@ -12,8 +12,19 @@
 
 const volatile struct gt_call_settings settings;
 
+/*
+ * One after the other, in one line of the cache: what is touched first after a trap pays for its
+ * page.
+ */
 volatile __u32 phase;          /* enum gt_call_phase */
 volatile __u32 runtime_called; /* whether a call of the runtime API was seen */
+volatile __u64 word_key;       /* encrypts the words of calls; only for count_session */
+/*
+ * Changes whenever a thread that has made calls ends or executes another file: until then, its
+ * stack in the kernel is its own, and so is the address of its registers there (task_pt_regs()),
+ * the context of programs.
+ */
+volatile __u64 generation;
 
 /* One row per function; user space sets the size. */
 struct {

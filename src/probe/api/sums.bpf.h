@@ -28,9 +28,9 @@ static __always_inline struct gt_call_sums *sums_of(__u32 key)
 
 /* Another thread may run this program on the same CPU in between: everything is added atomically.
  */
-static __always_inline long add_returned_call(__u32 key, __u64 duration, bool failed)
+static __always_inline long add_returned_call(struct gt_call_sums *calls, __u64 duration,
+					      bool failed)
 {
-	struct gt_call_sums *calls = sums_of(key);
 	__u32 bucket = bucket_of_duration(duration);
 	__u64 longest;
 

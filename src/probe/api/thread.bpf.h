@@ -53,8 +53,9 @@ struct thread_calls {
 	__u16 sequence;
 	__u8 known; /* the fields above and `traced` are filled in */
 	__u8 traced;
-	__u8 named;   /* its process event was written */
-	__u32 parent; /* process id; with Python frames only */
+	__u8 named;    /* its process event was written */
+	__u8 inherits; /* it may return from calls that its parent made; only for count_session */
+	__u32 parent;  /* process id; with Python frames only */
 	struct current_state where;
 	struct call_frame frames[MAX_CALL];
 };
