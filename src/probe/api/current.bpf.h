@@ -31,8 +31,10 @@ struct current_context {
 };
 
 struct current_state {
-	__s16 device; /* that the runtime uses in the thread, or GT_DEVICE_UNKNOWN */
-	__u16 depth;  /* contexts in use */
+	__s16 device;  /* that the runtime uses in the thread, or GT_DEVICE_UNKNOWN */
+	__u16 depth;   /* contexts in use */
+	__u32 version; /* value of `primaries` when `primary` was found; 0: not yet */
+	struct current_context primary; /* of the device; its handle is 0 if that is not known */
 	struct current_context contexts[MAX_CONTEXT];
 };
 
@@ -65,7 +67,8 @@ struct {
 	__type(value, __u8);
 } reported_devices SEC(".maps");
 
-volatile __u32 primaries_known; /* avoids look-ups that find nothing */
+/* Changes with each change of a primary context in `contexts`; 0: none is known. */
+volatile __u32 primaries;
 
 /* The number of a context: a hash of its handle, an address that is unique in the process. */
 static __always_inline __u32 context_number(__u64 handle)
@@ -109,7 +112,7 @@ static __noinline void learn_primary(const struct gt_event *head, __u64 handle, 
 		return;
 	learn_context(head, handle, device, true);
 	cache_entry(&contexts, &key, &fact);
-	primaries_known = 1;
+	__sync_fetch_and_add(&primaries, 1);
 }
 
 static __noinline void forget_context(__u32 process, __u64 handle)
@@ -121,8 +124,10 @@ static __noinline void forget_context(__u32 process, __u64 handle)
 	if (!known)
 		return;
 	of_device.ordinal = known->device + 1u;
-	if (known->primary)
+	if (known->primary) {
 		bpf_map_delete_elem(&contexts, &of_device);
+		__sync_fetch_and_add(&primaries, 1);
+	}
 	bpf_map_delete_elem(&contexts, &key);
 }
 
@@ -218,6 +223,23 @@ static __noinline void learn_current(struct current_state *where, const struct g
 	}
 }
 
+/* The primary context of a device, found in `contexts` once after each change; 0: not known. */
+static __always_inline __u64 primary_context(struct current_state *where, __u32 process,
+					     __s16 device)
+{
+	struct context_key key = {.process = process, .ordinal = device + 1u};
+	__u32 version = primaries;
+
+	if (where->version != version || where->primary.device != device) {
+		struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
+
+		where->primary.handle = known ? known->handle : 0;
+		where->primary.device = device;
+		where->version = version;
+	}
+	return where->primary.handle;
+}
+
 /* Set the device and the context of a call of the thread. */
 static __always_inline void put_current(struct current_state *where, struct gt_event_call *call,
 					bool runtime)
@@ -229,14 +251,8 @@ static __always_inline void put_current(struct current_state *where, struct gt_e
 		if (innermost(where)->device != GT_DEVICE_UNKNOWN)
 			current.device = innermost(where)->device;
 	}
-	if (!current.handle && current.device != GT_DEVICE_UNKNOWN && primaries_known) {
-		struct context_key key = {.process = call->head.process,
-					  .ordinal = current.device + 1u};
-		struct context_fact *known = bpf_map_lookup_elem(&contexts, &key);
-
-		if (known)
-			current.handle = known->handle;
-	}
+	if (!current.handle && current.device != GT_DEVICE_UNKNOWN && primaries)
+		current.handle = primary_context(where, call->head.process, current.device);
 	call->head.device = current.device;
 	call->context = context_number(current.handle);
 }

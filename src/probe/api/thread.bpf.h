@@ -134,6 +134,7 @@ static __noinline void initialise_thread(struct thread_calls *thread, struct tas
 			: 0;
 	thread->where.device = settings.first_device;
 	thread->where.depth = 0;
+	thread->where.version = 0;
 	thread->known = 1;
 }
 
