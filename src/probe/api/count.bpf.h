@@ -35,8 +35,21 @@
 #define WORD_TIME (WORD_BOUNDARY - 1)
 _Static_assert(GT_WORD_SET == 1ull << 61, "a bit of the time that is never set");
 
-#define MAX_ENCLOSING 64 /* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
-#define MAX_CONSUMERS 4  /* tools that see the return of a call, and whose words are examined */
+/*
+ * may_goto of Linux 6.9, BPF_JMP | BPF_JCOND, which clang 14 has not: jump to the label after very
+ * many iterations. The verifier examines a loop with it once, and not each iteration.
+ */
+#define BREAK_WHERE_ENDLESS(label)                                                                 \
+	__asm__ volatile goto("1: .byte 0xe5\n"                                                    \
+			      ".byte 0\n"                                                          \
+			      ".long ((%l[" #label "] - 1b - 8) / 8) & 0xffff\n"                   \
+			      ".short 0\n"                                                         \
+			      :                                                                    \
+			      :                                                                    \
+			      :                                                                    \
+			      : label)
+
+#define MAX_CONSUMERS 4 /* tools that see the return of a call, and whose words are examined */
 
 /*
  * bpf_session_cookie(): the word of the current call. It has no argument before Linux 7.0, and the
@@ -160,7 +173,8 @@ enum entry_kind {
 };
 
 /*
- * What an entry is, by the calls that enclose it. Those with a lower stack pointer were abandoned.
+ * What an entry is, by the calls that enclose it: at most 64 (MAX_URETPROBE_DEPTH,
+ * include/linux/uprobes.h). Those with a lower stack pointer were abandoned.
  * Only for some entries all of the calls matter (`can_hide`).
  */
 static __always_inline enum entry_kind kind_of_entry(struct task_struct *task, struct pt_regs *regs,
@@ -169,9 +183,10 @@ static __always_inline enum entry_kind kind_of_entry(struct task_struct *task, s
 	struct return_instance *enclosing = task->utask->return_instances;
 	__u64 stack = STACK_POINTER(regs);
 
-	for (int i = 0; i < MAX_ENCLOSING && enclosing; i++) {
+	while (enclosing) {
 		__u64 place = enclosing->stack, word;
 
+		BREAK_WHERE_ENDLESS(done);
 		if (place > stack && !can_hide)
 			break;
 		word = place >= stack ? own_word(enclosing, now) : 0;
@@ -181,6 +196,7 @@ static __always_inline enum entry_kind kind_of_entry(struct task_struct *task, s
 			return ENTRY_INSIDE;
 		enclosing = enclosing->next;
 	}
+done:
 	return ENTRY_OF_CALL;
 }
 
