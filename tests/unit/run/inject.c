@@ -80,6 +80,9 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		 "the maps are in memory of the GPU since the process executes patched CUDA "
 		 "kernels: use --host-maps"},
 		{GT_AGENT_NO_ORIGINAL, "the driver rejected the original module"},
+		{GT_AGENT_COPIED_ELSEWHERE,
+		 "the maps are copied to the devices of another OpenCL context of "
+		 "the process"},
 		{218, "the driver rejected the patched module (218)"},
 	};
 	struct gt_inject_coverage coverage;
