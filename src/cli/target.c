@@ -43,7 +43,7 @@ static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options
 }
 
 /* Whether the agent hooks the functions of a group; the others are NOT_HOOKED. */
-#define NOT_HOOKED "opencl, hip, hiprtc and level-zero"
+#define NOT_HOOKED "opencl, hip, hiprtc, rocblas, miopen and level-zero"
 static bool is_hooked(const char *group)
 {
 	static const char *const hooked[] = {"cuda", "cublas", "cudnn", "nccl"};

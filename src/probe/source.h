@@ -119,6 +119,8 @@ extern const struct gt_source gt_source_cublas;
 extern const struct gt_source gt_source_opencl;
 extern const struct gt_source gt_source_hip;
 extern const struct gt_source gt_source_hiprtc;
+extern const struct gt_source gt_source_rocblas;
+extern const struct gt_source gt_source_miopen;
 extern const struct gt_source gt_source_level_zero;
 extern const struct gt_source gt_source_cudnn;
 extern const struct gt_source gt_source_nccl;

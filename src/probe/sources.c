@@ -12,6 +12,8 @@ static const struct gt_source *const sources[] = {
 	&gt_source_opencl,
 	&gt_source_hip,
 	&gt_source_hiprtc,
+	&gt_source_rocblas,
+	&gt_source_miopen,
 	&gt_source_level_zero,
 	&gt_source_process,
 	&gt_source_sched,

@@ -239,7 +239,7 @@ account_of() {
 	need_file "$examples/driver" "example"
 	gputap trace --via agent --gpu soft -e all -o out.txt -- "$examples/driver"
 	expect_status 0
-	expect_error_line '^gputap: calls of opencl, hip, hiprtc and level-zero are not recorded with --via agent$'
+	expect_error_line '^gputap: calls of opencl, hip, hiprtc, rocblas, miopen and level-zero are not recorded with --via agent$'
 	gputap trace --via agent --gpu soft -o out.txt -- "$examples/driver"
 	expect_no_error_line 'are not recorded with'
 }

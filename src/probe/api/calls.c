@@ -678,4 +678,6 @@ CALLS_SOURCE(nccl, "nccl", "main calls of NCCL and RCCL (communication between G
 CALLS_SOURCE(opencl, "opencl", "calls of OpenCL, of any vendor");
 CALLS_SOURCE(hip, "hip", "calls of AMD's HIP runtime API");
 CALLS_SOURCE(hiprtc, "hiprtc", "calls of hipRTC (compilation at run time)");
+CALLS_SOURCE(rocblas, "rocblas", "main calls of rocBLAS (linear algebra)");
+CALLS_SOURCE(miopen, "miopen", "main calls of MIOpen (neural networks)");
 CALLS_SOURCE(level_zero, "level-zero", "calls of Intel's Level Zero core API");

@@ -20,6 +20,7 @@ static const char *const dlopened_libraries[] = {
 	"libcudart.so.13",   "libcudart.so.12", "libcudart.so.11.0", "libcudart.so",
 	"libcuda.so.1",      "libcublas.so.13", "libcublas.so.12",   "libcublasLt.so.13",
 	"libcublasLt.so.12", "libcudnn.so.9",   "libnccl.so.2",      "librccl.so.1",
+	"librocblas.so.4",   "librocblas.so.0", "libMIOpen.so.1",
 };
 
 /* A file that defines any of these contains the runtime. */

@@ -65,6 +65,8 @@ TEST("a library belongs to a group, by the names of its files, too")
 	CHECK_STR(gt_api_group_of(gt_api_library_of("libnccl.so.2.28.3")), "nccl");
 	CHECK_STR(gt_api_library_of("/opt/rocm/lib/librccl.so.1.0"), "nccl");
 	CHECK(gt_api_library_of("librccl-net.so") == NULL);
+	CHECK_STR(gt_api_group_of(gt_api_library_of("librocblas.so.4.2")), "rocblas");
+	CHECK_STR(gt_api_group_of(gt_api_library_of("/opt/rocm/lib/libMIOpen.so.1")), "miopen");
 	CHECK(gt_api_library_of("libcudnn_ops.so.9") == NULL);
 	CHECK(gt_api_group_of("cufft") == NULL);
 }
@@ -121,6 +123,11 @@ TEST("the main functions of libraries mean something")
 	} rows[] = {
 		{"ncclAllReduce", GT_CATEGORY_COMMUNICATE},
 		{"ncclCommInitRank", GT_CATEGORY_CONTEXT},
+		{"rocblas_sgemm", GT_CATEGORY_COMPUTE},
+		{"rocblas_gemm_strided_batched_ex", GT_CATEGORY_COMPUTE},
+		{"rocblas_set_stream", GT_CATEGORY_STREAM},
+		{"miopenConvolutionForward", GT_CATEGORY_COMPUTE},
+		{"miopenCreate", GT_CATEGORY_CONTEXT},
 		{"cublasSgemm_v2", GT_CATEGORY_COMPUTE},
 		{"cublasLtMatmul", GT_CATEGORY_COMPUTE},
 		{"cudnnConvolutionForward", GT_CATEGORY_COMPUTE},
