@@ -32,9 +32,10 @@
 
 /*
  * Of a thread and of the interrupts in it. An interrupt in the program of a trace event leaves all
- * its hits, since the kernel omits their records: three for each job that it completes.
+ * its hits, since the kernel omits their records: three for each job that it completes, and a late
+ * one completes many.
  */
-#define MAX_NESTED_HITS 16
+#define MAX_NESTED_HITS 64
 
 #define ENTRY_EXISTS 17 /* EEXIST */
 
@@ -286,18 +287,13 @@ static __always_inline bool take_hit(struct layer_thread *thread, __u64 hit)
 }
 
 /*
- * In an unused place, else in the one after the latest: the oldest hits are those whose second
- * program was omitted, not those of threads and interrupts that this one interrupts.
+ * In place of the oldest one: of that the second program was omitted. Unused places before it stay
+ * unused, for a hit in one of those would be the next to be replaced while it is still needed.
  */
 static __always_inline void put_hit(struct layer_thread *thread, __u64 hit)
 {
 	__u32 place = (thread->latest_hit + 1) % MAX_NESTED_HITS;
 
-	for (__u32 i = 0; i < MAX_NESTED_HITS; i++)
-		if (!thread->hits[i]) {
-			place = i;
-			break;
-		}
 	thread->latest_hit = place;
 	thread->hits[place] = hit;
 }
