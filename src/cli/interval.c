@@ -45,12 +45,14 @@ bool gt_interval_is_over(struct gt_report_interval *interval, uint64_t start, ui
 	return true;
 }
 
-bool gt_interval_is_requested(const struct gt_report_interval *interval)
+bool gt_interval_is_requested(struct gt_report_interval *interval)
 {
 	struct signalfd_siginfo info;
+	bool due = interval->requested;
 
-	return interval->signals >= 0 &&
-	       read(interval->signals, &info, sizeof(info)) == sizeof(info);
+	interval->requested = interval->signals >= 0 &&
+			      read(interval->signals, &info, sizeof(info)) == sizeof(info);
+	return due;
 }
 
 void gt_interval_end(struct gt_report_interval *interval)

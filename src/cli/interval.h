@@ -12,6 +12,7 @@ struct gt_report_interval {
 	uint64_t length;   /* ns; 0: none */
 	uint64_t duration; /* of the session, ns; 0: no limit. No interval ends then or later. */
 	uint64_t next;     /* end of the current interval; 0: not known yet */
+	bool requested;    /* SIGUSR1 arrived before the last look */
 	int signals;       /* readable when SIGUSR1 came; -1: not begun */
 };
 
@@ -25,6 +26,9 @@ void gt_interval_begin(struct gt_report_interval *interval);
  */
 bool gt_interval_is_over(struct gt_report_interval *interval, uint64_t start, uint64_t now,
 			 uint64_t *ret_end);
-/* Whether SIGUSR1 came since the last call. */
-bool gt_interval_is_requested(const struct gt_report_interval *interval);
+/*
+ * Whether SIGUSR1 came before the last call, since which all events before the signal were read
+ * (gt_session's `idle`); one that came after it is reported by the next call.
+ */
+bool gt_interval_is_requested(struct gt_report_interval *interval);
 void gt_interval_end(struct gt_report_interval *interval);
