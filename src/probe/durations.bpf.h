@@ -8,8 +8,7 @@
 
 #include "event/durations.h"
 
-/* The bucket of a duration in ns, below GT_DURATION_BUCKETS; the verifier does not know the limit.
- */
+/* The bucket of a duration in ns. The verifier does not know that GT_DURATION_BUCKETS limits it. */
 static __always_inline __u32 bucket_of_duration(__u64 duration)
 {
 	return gt_duration_bucket(duration);
