@@ -14,9 +14,9 @@ rows() {
 		table { name = $0; sub(/^.*  /, "", name); print $1, $2, name }' <<<"$1" | sort
 }
 
-# expect_same_rows PROGRAM [ARGS]: live counts are those of a capture of the same program.
+# expect_same_rows PROGRAM [ARGS]: live counts are those of a capture of the same program; then $live
+# has the rows and $totals the last line.
 expect_same_rows() {
-	local live totals
 	trace -c "${options[@]}" -- "$@"
 	expect_status 0
 	live=$(rows "$stderr")
@@ -44,15 +44,35 @@ expect_same_rows() {
 	done
 }
 
-@test "a call from which a forked child returns, too, is one call" {
-	options=()
-	expect_same_rows "$callback" fork 3
-	trace -c -- "$callback" fork 3
-	expect_error_line '^ *6 +0 .* cudaMalloc$'
-	expect_error_line '^gputap: 6 calls: 6 complete, 0 unfinished, 0 lost$'
-	trace -c -- "$callback" fork-call 3
-	expect_error_line '^ *9 +0 .* cudaMalloc$'
-	expect_error_line '^gputap: 9 calls: 9 complete, 0 unfinished, 0 lost$'
+# expect_calls N PROGRAM [ARGS]: all of N calls of cudaMalloc are complete, counted and recorded.
+expect_calls() {
+	local count=$1
+	shift
+	expect_same_rows "$@"
+	[ "$live" = "$count 0 cudaMalloc" ] || fail "$*: $live"
+	[ "$totals" = "gputap: $count calls: $count complete, 0 unfinished, 0 lost" ] || fail "$*: $totals"
+}
+
+@test "a call from which a forked child returns, too, is one call of its parent" {
+	for method in auto multi perf; do
+		# With a condition, other programs count.
+		for options in "--attach $method" "--attach $method --when duration>=0"; do
+			read -ra options <<<"$options"
+			expect_calls 6 "$callback" fork 3
+			expect_calls 9 "$callback" fork-call 3
+			expect_calls 5 "$callback" fork-nested 3
+		done
+	done
+}
+
+@test "a child that does not return from the call in which it was made has calls of its own" {
+	for method in auto multi perf; do
+		options=(--attach "$method")
+		expect_calls 12 "$callback" fork-exec 3
+		expect_calls 12 "$callback" spawn 3
+		expect_calls 6 "$callback" vfork 3
+		expect_calls 6 "$callback" clone 3
+	done
 }
 
 @test "every method to attach probes counts the same" {

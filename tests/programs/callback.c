@@ -11,13 +11,20 @@
  *     exec N     after N ordinary calls, execute itself, to make N ordinary calls more
  *     fork N     fork in each of N calls, from which the child returns, too, to make one more
  *     fork-call N  the same, but the child makes a call before it returns, too
+ *     fork-nested N  one fork, inside N calls, each inside the one before: as fork-call
+ *     fork-exec N  fork in each of N calls; the child executes itself, to make N ordinary calls
+ *     vfork N    in each of N calls, let a child of vfork(2) make a call and end
+ *     clone N    the same with a child that shares the memory (CLONE_VM), on a stack of its own
+ *     spawn N    in each of N calls, posix_spawn(3) itself, to make N ordinary calls
  *     stop N     make N calls, N more while its parent is stopped, and N afterwards
  *     launch N   launch N times by __cudaLaunchKernel, N times by cudaLaunchKernel
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,40 +148,112 @@ static int call_plainly(long count)
 	return 0;
 }
 
+/* A process that is made in a call. */
+static struct {
+	pid_t child;
+	long depth;   /* calls that are still to be made inside this one, before that */
+	char *number; /* of calls that an executed child makes */
+} made;
+
 static void fork_process(void *data)
 {
-	*(pid_t *)data = fork();
+	made.child = fork();
 }
 
 static void fork_process_that_calls(void *data)
 {
 	fork_process(data);
-	if (*(pid_t *)data)
+	if (made.child)
 		return;
 	standin_call_back(NULL, NULL);
 	make_calls(1);
 }
 
+static void nest_before_fork(void *data)
+{
+	if (--made.depth > 0)
+		make_calls(1);
+	else
+		fork_process_that_calls(data);
+}
+
+static char *const *arguments_of_child(void)
+{
+	static char path[] = "callback", plain[] = "plain";
+	static char *arguments[4] = {path, plain};
+
+	arguments[2] = made.number;
+	return arguments;
+}
+
+static void fork_process_that_executes(void *data)
+{
+	fork_process(data);
+	if (made.child)
+		return;
+	execv("/proc/self/exe", arguments_of_child());
+	_exit(1);
+}
+
+static int call_and_end(void *data)
+{
+	standin_call_back(NULL, NULL);
+	make_calls(1);
+	_exit(0);
+}
+
+static void vfork_process(void *data)
+{
+	pid_t child = vfork();
+
+	if (!child)
+		call_and_end(NULL);
+	made.child = child;
+}
+
+static void clone_process(void *data)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+
+	made.child = clone(call_and_end, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+}
+
+static void spawn_process(void *data)
+{
+	if (posix_spawn(&made.child, "/proc/self/exe", NULL, NULL, arguments_of_child(), environ))
+		made.child = -1;
+}
+
 static int fork_within(long count, void (*in_call)(void *data))
 {
-	pid_t child;
-
-	standin_call_back(in_call, &child);
 	for (long i = 0; i < count; i++) {
 		int status;
 
+		standin_call_back(in_call, NULL);
 		make_calls(1);
-		if (!child) {
+		if (!made.child) {
 			standin_call_back(NULL, NULL);
 			make_calls(1);
 			_exit(0);
 		}
-		if (child < 0 || waitpid(child, &status, 0) != child || status)
+		if (made.child < 0 || waitpid(made.child, &status, 0) != made.child || status)
 			return 1;
 	}
 	printf("callback: %ld calls within which a child was forked\n", count);
 	return 0;
 }
+
+static const struct {
+	const char *what;
+	void (*in_call)(void *data);
+} forks[] = {
+	{"fork", fork_process},
+	{"fork-call", fork_process_that_calls},
+	{"fork-exec", fork_process_that_executes},
+	{"vfork", vfork_process},
+	{"clone", clone_process},
+	{"spawn", spawn_process},
+};
 
 static int stop_parent(long count)
 {
@@ -222,13 +301,16 @@ int main(int argc, char **argv)
 		return execute(count, argv);
 	if (!strcmp(what, "plain"))
 		return call_plainly(count);
-	if (!strcmp(what, "fork"))
-		return fork_within(count, fork_process);
-	if (!strcmp(what, "fork-call"))
-		return fork_within(count, fork_process_that_calls);
+	made.number = argc > 2 ? argv[2] : NULL;
+	for (size_t i = 0; i < sizeof(forks) / sizeof(*forks); i++)
+		if (!strcmp(what, forks[i].what))
+			return fork_within(count, forks[i].in_call);
+	made.depth = count;
+	if (!strcmp(what, "fork-nested"))
+		return fork_within(1, nest_before_fork);
 	if (!strcmp(what, "stop"))
 		return stop_parent(count);
 	fprintf(stderr, "usage: callback longjmp|nested|exit|thread|block|exec|plain|fork|"
-			"fork-call|stop|launch [N]\n");
+			"fork-call|fork-nested|fork-exec|vfork|clone|spawn|stop|launch [N]\n");
 	return 2;
 }

@@ -143,7 +143,7 @@ static __always_inline void begin_record(struct thread_calls *thread, struct cal
 static __always_inline void begin_call(struct thread_calls *thread, const struct gt_plan *plan,
 				       struct pt_regs *regs, __u64 cookie, __u64 now)
 {
-	bool outermost = !hiding_calls(thread);
+	bool outermost = !hiding_calls(thread) || is_inside_inherited(thread);
 	struct call_frame *frame = push_frame(thread, regs, cookie, now);
 
 	if (!settings.sums && frame->implicit != GT_COOKIE_BOUNDARY)
@@ -193,7 +193,8 @@ static __always_inline bool enter_call(struct pt_regs *regs)
 	if (thread->depth && frame_at(thread, thread->depth - 1)->stack_pointer == stack) {
 		struct call_frame *jumping = frame_at(thread, thread->depth - 1);
 
-		if (is_jump(task, regs) && jumping->implicit != GT_COOKIE_BOUNDARY) {
+		if (is_jump(task, regs) &&
+		    (jumping->implicit & ~FRAME_INHERITED) != GT_COOKIE_BOUNDARY) {
 			jumping->jumps++;
 			return false;
 		}
@@ -326,7 +327,7 @@ static __always_inline void leave_call(struct pt_regs *regs)
 	struct gt_plan *plan;
 	struct call_frame *frame;
 
-	if (!thread || !thread->traced || phase == GT_PHASE_ATTACHING)
+	if (!thread || !(thread->traced || thread->depth) || phase == GT_PHASE_ATTACHING)
 		return;
 	if (thread->too_deep) {
 		thread->too_deep--;
@@ -336,7 +337,7 @@ static __always_inline void leave_call(struct pt_regs *regs)
 	abandon_below(thread, stack, now);
 	frame = frame_at(thread, thread->depth - 1);
 	if (!thread->depth || frame->stack_pointer != stack) {
-		if (phase == GT_PHASE_TRACING && !(cookie >> 48 & UNCOUNTED) &&
+		if (phase == GT_PHASE_TRACING && thread->traced && !(cookie >> 48 & UNCOUNTED) &&
 		    !is_own_call(PROGRAM_COUNTER(regs)) &&
 		    !(cookie >> 48 & GT_COOKIE_ONLY_OUTERMOST && hiding_calls(thread)))
 			COUNT(orphans);
@@ -345,6 +346,10 @@ static __always_inline void leave_call(struct pt_regs *regs)
 	/* The second of two functions: the first one jumped to it. */
 	if (cookie >> 48 & GT_COOKIE_GROUP && frame->jumps) {
 		frame->jumps--;
+		return;
+	}
+	if (frame->implicit & FRAME_INHERITED) {
+		thread->depth--;
 		return;
 	}
 	if (cookie >> 48 & GT_COOKIE_GROUP)
@@ -441,10 +446,46 @@ static __always_inline void abandon_all(struct task_struct *task)
 
 	if (!thread)
 		return;
-	for (int i = 0; i < MAX_CALL && thread->traced; i++)
+	for (int i = 0; i < MAX_CALL && thread->depth; i++)
 		abandon_call(thread, now);
 	thread->known = 0;
 	forget_threads();
+}
+
+/* A call that a child returns from, too; it is not a call of the child. */
+static __always_inline void inherit_frame(struct call_frame *inherited,
+					  const struct call_frame *frame)
+{
+	inherited->stack_pointer = frame->stack_pointer;
+	inherited->call.function = frame->call.function;
+	inherited->implicit = frame->implicit | FRAME_INHERITED;
+	inherited->counted = 0;
+	inherited->hiding = frame->hiding;
+	inherited->jumps = frame->jumps;
+}
+
+/*
+ * A thread forks inside calls. A new thread does not return from them, a new process does, and the
+ * child of vfork(2) may.
+ */
+SEC("tp_btf/sched_process_fork")
+int process_fork(__u64 *arguments)
+{
+	struct task_struct *parent = (void *)arguments[0], *child = (void *)arguments[1];
+	struct thread_calls *calls = bpf_task_storage_get(&threads, parent, 0, 0), *inherited;
+
+	if (!calls || !calls->depth || !BPF_CORE_READ(child, utask, return_instances))
+		return 0;
+	inherited = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!inherited) {
+		COUNT(others_lost);
+		return 0;
+	}
+	for (__u32 i = 0; i < MAX_CALL && i < calls->depth; i++)
+		inherit_frame(frame_at(inherited, i), frame_at(calls, i));
+	inherited->depth = calls->depth;
+	inherited->too_deep = calls->too_deep;
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -38,7 +38,6 @@
 struct call_source {
 	const struct gt_host *host;
 	struct calls_bpf *skeleton;
-	struct bpf_link *thread_exit, *process_exec;
 	struct gt_attacher attacher;
 	struct gt_selection selection;
 	bool *emitted;              /* per row: its `function` event was written */
@@ -64,8 +63,6 @@ static void calls_close(void *opaque)
 		gt_detach(*attachment);
 	gt_vec_free(&state->attachments);
 	gt_late_mappings_close(state->late_mappings);
-	bpf_link__destroy(state->thread_exit);
-	bpf_link__destroy(state->process_exec);
 	calls_bpf__destroy(state->skeleton);
 	gt_traced_files_free(&state->files);
 	gt_selection_free(&state->selection);
@@ -134,6 +131,7 @@ static void prepare_programs(struct call_source *state)
 	bpf_program__set_autoload(state->skeleton->progs.call_session,
 				  is_session && !state->counts_only);
 	bpf_program__set_autoload(state->skeleton->progs.count_session, state->counts_only);
+	bpf_program__set_autoload(state->skeleton->progs.process_fork, !state->counts_only);
 	bpf_program__set_autoload(state->skeleton->progs.call_entry, !is_session);
 	bpf_program__set_autoload(state->skeleton->progs.call_return, !is_session);
 	attacher->entry = is_session ? session : state->skeleton->progs.call_entry;
@@ -224,6 +222,28 @@ static struct gt_call_settings make_settings(const struct gt_host *host)
 	return settings;
 }
 
+/* What happens to threads that have calls. The links are destroyed with the skeleton. */
+static int attach_tracepoints(struct calls_bpf *skeleton, struct gt_diag *diag)
+{
+	const struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} tracepoints[] = {
+		{skeleton->progs.process_fork, &skeleton->links.process_fork},
+		{skeleton->progs.process_exec, &skeleton->links.process_exec},
+		{skeleton->progs.thread_exit, &skeleton->links.thread_exit},
+	};
+
+	for (size_t i = 0; i < gt_countof(tracepoints); i++) {
+		if (!bpf_program__autoload(tracepoints[i].program))
+			continue;
+		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
+		if (!*tracepoints[i].link)
+			return gt_load_failed(-errno, "cuda", diag);
+	}
+	return 0;
+}
+
 static int load_programs(struct call_source *state, struct gt_diag *diag)
 {
 	const struct gt_host *host = state->host;
@@ -260,10 +280,7 @@ static int load_programs(struct call_source *state, struct gt_diag *diag)
 	if (error)
 		return gt_load_failed(error, "cuda", diag);
 	state->attacher.sites = bpf_map__fd(state->skeleton->maps.sites);
-	state->thread_exit = bpf_program__attach(state->skeleton->progs.thread_exit);
-	if (state->thread_exit)
-		state->process_exec = bpf_program__attach(state->skeleton->progs.process_exec);
-	return state->process_exec ? 0 : gt_load_failed(-errno, "cuda", diag);
+	return attach_tracepoints(state->skeleton, diag);
 }
 
 static void emit_library(const struct call_source *state, const struct gt_traced_file *file,

@@ -28,12 +28,18 @@
 #define ARGUMENTS_HEAD_WORDS (sizeof(struct gt_event_arguments) / sizeof(__u64))
 #define STRING_HEAD_WORDS (sizeof(struct gt_event_string) / sizeof(__u64))
 
+/*
+ * In call_frame.implicit: the parent made the call, and forked inside it. The kernel copies the
+ * pending returns to the child (uprobe_copy_process(), kernel/events/uprobes.c).
+ */
+#define FRAME_INHERITED 0x8000
+
 /* A call that has not returned. */
 struct call_frame {
 	__u64 stack_pointer;  /* at entry */
 	__u64 return_address; /* before the kernel replaces it; only with stacks */
 	__u64 entry;          /* address of the entry; only with copies of stacks */
-	__u16 implicit;       /* is not counted: its GT_COOKIE_IMPLICIT and GT_COOKIE_WATCHED */
+	__u16 implicit;       /* is not counted: its flags of UNCOUNTED, or FRAME_INHERITED */
 	__u16 urgent;         /* a string is missing, which the reader may still read */
 	__u16 counted;        /* calls up to this one that are not implicit … */
 	__u16 hiding;         /* … and those of them that hide driver calls inside them */
@@ -142,6 +148,12 @@ static __noinline void initialise_thread(struct thread_calls *thread, struct tas
 static __always_inline __u16 counted_calls(struct thread_calls *thread)
 {
 	return thread->depth ? frame_at(thread, thread->depth - 1)->counted : 0;
+}
+
+/* Whether a new call of the thread is made by one that it inherited, and not by one of its own. */
+static __always_inline bool is_inside_inherited(struct thread_calls *thread)
+{
+	return thread->depth && frame_at(thread, thread->depth - 1)->implicit & FRAME_INHERITED;
 }
 
 static __always_inline __u16 hiding_calls(struct thread_calls *thread)
