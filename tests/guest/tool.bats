@@ -30,6 +30,31 @@ need_guest() {
 	[ ! -e other ]
 }
 
+@test "a program that is served is executed here, with the guest's files that its arguments name, or its input" {
+	need_guest
+	cd "$BATS_TEST_TMPDIR"
+	boot_id='cat /proc/sys/kernel/random/boot_id'
+	cat >script <<-END
+		source "$root/tests/guest/served.bash"
+		sh -c "$boot_id"
+		echo 'echo "\$1 of a file"' >there
+		sh there 'two  words'
+		sh ./there there
+		echo 'echo of input; echo of error >&2; exit 5' | sh || echo \$?
+		served_call true || echo \$?
+		$boot_id
+	END
+	observe "$root/tools/guest" --serve sh -- bash script
+	expect_status 0
+	[ "${lines[0]}" = "$($boot_id)" ]
+	[ "${lines[6]}" != "${lines[0]}" ]
+	[ "$(sed '1d; $d' <<<"$output")" = $'two  words of a file\nthere of a file\nof input\n5\n126' ]
+	expect_error $'of error\nit is not served'
+	observe "$root/tools/guest" --serve no-program -- true
+	expect_status 77
+	expect_error "guest: there is no no-program to serve"
+}
+
 @test "a guest is killed after its time limit, and nothing of it stays" {
 	need_guest
 	observe "$root/tools/guest" --timeout 1 -- sleep 60
