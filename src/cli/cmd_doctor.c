@@ -239,13 +239,23 @@ static const char *explain_source(const struct gt_diag *source, const struct gt_
 	return strcmp(source->text, bpf->text) ? source->text : "for the same reason as BPF";
 }
 
+static int check_source(const struct gt_source *source, struct gt_kernel_types *types,
+			struct gt_diag *diag)
+{
+	*diag = (struct gt_diag){0};
+	return types ? source->check(types, diag)
+		     : gt_diag(diag, -ENOMEM, "doctor", NULL, "out of memory");
+}
+
 static enum doctor_verdict examine_all(struct gt_json *json)
 {
 	struct gt_diag bpf = {0};
 	gt_auto(kernel_types) struct gt_kernel_types *types = gt_kernel_types_new();
 	enum doctor_verdict worst = FINE;
+	struct gt_diag diag = {0};
 	size_t count;
 	const struct gt_source *const *sources = gt_sources(&count);
+	int error = 0;
 
 	for (size_t i = 0; i < gt_countof(examinations); i++) {
 		gt_auto_strbuf text = GT_STRBUF_INIT;
@@ -256,14 +266,14 @@ static enum doctor_verdict examine_all(struct gt_json *json)
 	}
 	gt_load_check(&bpf);
 	for (size_t i = 0; i < count; i++) {
-		struct gt_diag diag = {0};
+		enum doctor_verdict verdict;
 		char name[64];
-		int error = types ? sources[i]->check(types, &diag)
-				  : gt_diag(&diag, -ENOMEM, "doctor", NULL, "out of memory");
 
+		/* Those of calls are in a row, and load the same programs. */
+		if (!i || sources[i]->check != sources[i - 1]->check)
+			error = check_source(sources[i], types, &diag);
 		/* Layers are missing where the kernel has none; calls can be traced then. */
-		enum doctor_verdict verdict = !error ? FINE : sources[i]->group ? BROKEN : WORSE;
-
+		verdict = !error ? FINE : sources[i]->group ? BROKEN : WORSE;
 		snprintf(name, sizeof(name), "source %s", sources[i]->name);
 		print_examination(json, name, verdict,
 				  error ? explain_source(&diag, &bpf) : sources[i]->summary,

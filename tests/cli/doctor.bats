@@ -39,6 +39,13 @@ examined() {
 	expect_output_line '^ok       BPF              programs can be loaded$'
 }
 
+@test "doctor loads the programs of calls once for all of their sources" {
+	need_probes
+	need_command strace
+	strace -e trace=bpf -o "$BATS_TEST_TMPDIR/calls" "$build/gputap" doctor >/dev/null
+	[ "$(grep -c 'BPF_PROG_LOAD.*prog_name="call_entry"' "$BATS_TEST_TMPDIR/calls")" = 1 ]
+}
+
 @test "doctor --json is one object with the documented keys" {
 	examined --json
 	[ "${#lines[@]}" = 1 ]
