@@ -17,6 +17,29 @@ static __always_inline __u64 *words_of(struct call_frame *frame)
 	return frame->record + HEAD_WORDS;
 }
 
+#define SMALL_COPY 8 /* words */
+
+/*
+ * Read memory of the program to words[at]; the rest of the last word is 0. Small copies take a
+ * detour: where the kernel checks what is written to (CONFIG_HARDENED_USERCOPY), it finds a
+ * variable on the stack in less time than a frame in the memory of an allocator.
+ */
+static __always_inline bool read_words(__u64 *words, __u64 at, __u64 size, __u64 address)
+{
+	__u64 small[SMALL_COPY] = {};
+
+	if (size > sizeof(small)) {
+		words[at + size / sizeof(__u64)] = 0;
+		return !bpf_probe_read_user(&words[at], size, (void *)address);
+	}
+	if (bpf_probe_read_user(small, size, (void *)address))
+		return false;
+	/* What is after the last word is overwritten, or not used. */
+	for (__u32 i = 0; i < SMALL_COPY; i++)
+		words[at + i] = small[i];
+	return true;
+}
+
 static __always_inline void copy_arguments(struct call_frame *frame, const struct gt_plan *plan,
 					   struct pt_regs *regs, __u64 stack)
 {
@@ -28,8 +51,8 @@ static __always_inline void copy_arguments(struct call_frame *frame, const struc
 		registers = ARGUMENT_REGISTERS;
 	on_stack &= GT_PLAN_MAX_SLOTS - 1;
 	barrier_var(on_stack);
-	if (on_stack && bpf_probe_read_user(&words[registers], on_stack * sizeof(__u64),
-					    (void *)(stack + STACK_ARGUMENTS)))
+	if (on_stack &&
+	    !read_words(words, registers, on_stack * sizeof(__u64), stack + STACK_ARGUMENTS))
 		on_stack = 0;
 	frame->call.slots = registers + on_stack;
 	frame->words = registers + on_stack;
@@ -52,8 +75,7 @@ static __always_inline bool copy_memory(struct call_frame *frame, const struct g
 	barrier_var(size);
 	if (!pointer || at >= MAX_WORDS || size > GT_PLAN_MAX_COPIED * sizeof(__u64))
 		return false;
-	words[at + size / sizeof(__u64)] = 0; /* the rest of the last word */
-	if (bpf_probe_read_user(&words[at], size, (void *)pointer))
+	if (!read_words(words, at, size, pointer))
 		return false;
 	if (copy->count) {
 		/* The record has room for all of the array. */
