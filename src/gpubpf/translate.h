@@ -153,6 +153,7 @@ struct gt_translation {
 	struct gt_strbuf text;          /* kernels or bodies */
 	GT_VEC(char *) declared;        /* names that are in declarations */
 	uint32_t stack_bytes;           /* of the last job, in memory */
+	bool waits;                     /* the last job may wait for the host or for threads */
 	struct gt_spirv_builder *spirv; /* of the target spirv */
 };
 void gt_translation_clear(struct gt_translation *translation);

@@ -44,7 +44,7 @@ static bool exits_in(const struct gt_ptx_function *function)
 	return false;
 }
 
-static bool ends_threads(const struct gt_patch_program *program)
+bool gt_patch_ends_threads(const struct gt_patch_program *program)
 {
 	for (uint32_t at = 0; program->program && at < program->facts->insn_count; at++) {
 		const struct bpf_insn *insn = &program->program->insns[at];
@@ -69,7 +69,7 @@ static bool any_ends_threads(const struct gt_patcher *patcher, const struct gt_p
 		if (reach->functions[i])
 			programs |= patcher->functions[i].programs;
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
-		if (programs & PROGRAM(i) && ends_threads(&patcher->options->programs[i]))
+		if (programs & PROGRAM(i) && gt_patch_ends_threads(&patcher->options->programs[i]))
 			return true;
 	return false;
 }

@@ -64,6 +64,20 @@ static bool symbols_are_global(const struct gt_patcher *patcher)
 	return patcher->options->symbols_global || const_bank_is_full(patcher);
 }
 
+/*
+ * From sm_70 on, lanes that skip a program may continue while others wait in it, also beyond the
+ * point where their paths join. What the kernel executes next may need them together: matrix
+ * instructions, activemask.
+ */
+static bool must_rejoin(const struct gt_patcher *patcher, uint32_t number)
+{
+	enum { FIRST_INDEPENDENT = 70 };
+
+	return patcher->translation.waits && patcher->module->sm >= FIRST_INDEPENDENT &&
+	       gt_patch_has_sync(patcher->module) &&
+	       !gt_patch_ends_threads(program_at(patcher, number));
+}
+
 static int translate_program(struct gt_patcher *patcher, uint32_t number)
 {
 	const struct gt_patch_program *program = program_at(patcher, number);
@@ -105,6 +119,8 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		return 0;
 	}
 	patcher->stacks[number] = patcher->translation.stack_bytes;
+	if (must_rejoin(patcher, number))
+		patcher->rejoining |= UINT64_C(1) << number;
 	gt_strbuf_add(&patcher->bodies[number], gt_strbuf_string(&patcher->translation.text),
 		      patcher->translation.text.length);
 	return patcher->bodies[number].failed ? -ENOMEM : 0;
@@ -234,16 +250,33 @@ void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char
 
 /* ---- a site ---------------------------------------------------------------------------- */
 
+/* The lanes that come to a program together continue together: the mask of put_rejoin. */
+static void put_lanes(const struct gt_patcher *patcher, struct gt_strbuf *buffer)
+{
+	const char *p = prefix_of(patcher);
+
+	gt_strbuf_printf(buffer, "{\n\t.reg .b32 %sat_together;\n\tactivemask.b32 %sat_together;\n",
+			 p, p);
+}
+
+static void put_rejoin(const struct gt_patcher *patcher, struct gt_strbuf *buffer)
+{
+	gt_strbuf_printf(buffer, "\tbar.warp.sync %sat_together;\n}\n", prefix_of(patcher));
+}
+
 static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *site,
 			const struct gt_patch_value_site *at, uint32_t number,
 			struct gt_strbuf *buffer)
 {
 	const struct gt_section *section = &program_at(patcher, number)->section;
 	struct patch_label skip = skip_label(patcher, number, site->number);
+	bool rejoins = patcher->rejoining >> number & 1;
 
 	patcher->result->patched++;
 	if (!program_at(patcher, number)->program)
 		return;
+	if (rejoins)
+		put_lanes(patcher, buffer);
 	if (has_guard(site, section->kind))
 		gt_patch_put_guard(&site->statement->instruction, skip.text, buffer);
 	if (gt_patch_is_block_end(section))
@@ -256,6 +289,8 @@ static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *
 		gt_strbuf_add(buffer, gt_strbuf_string(&patcher->bodies[number]),
 			      patcher->bodies[number].length);
 	gt_strbuf_printf(buffer, "%s:\n", skip.text);
+	if (rejoins)
+		put_rejoin(patcher, buffer);
 }
 
 static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,

@@ -39,6 +39,7 @@ struct gt_patcher {
 	struct gt_strbuf *bodies;               /* one per program */
 	struct gt_patch_uses *uses;             /* one per program */
 	uint32_t stacks[GT_PATCH_MAX_PROGRAMS]; /* bytes of memory, one per program */
+	uint64_t rejoining;                     /* programs after which lanes wait for each other */
 	bool matches_callees;                   /* a program matches a device function */
 	uint64_t rejected;                      /* programs that cannot be translated */
 	GT_VEC(struct gt_patch_variant) variants;
@@ -99,6 +100,8 @@ bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *
 
 /* block_end.c */
 bool gt_patch_is_block_end(const struct gt_section *section);
+/* Whether a program can end the threads that run it. */
+bool gt_patch_ends_threads(const struct gt_patch_program *program);
 bool gt_patch_has_block_end(const struct gt_patcher *patcher, uint64_t programs);
 /* Reject the programs that a kernel cannot have. 0 or -ENOMEM. */
 int gt_patch_check_block_ends(struct gt_patcher *patcher);

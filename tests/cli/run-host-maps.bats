@@ -32,3 +32,41 @@ load helper
 	exec 9>&-
 	until grep -q '^stopped' "$BATS_TEST_TMPDIR/output"; do sleep 0.05; done
 }
+
+@test "the lanes of a warp continue together after a program that waits for the host" {
+	need_file "$examples/vectoradd" "example (no clang that makes PTX)"
+	cd "$BATS_TEST_TMPDIR"
+	cat >lanes.cu <<-'EOF'
+		#include <cuda_runtime.h>
+		#include <stdio.h>
+		__global__ void count_partial(unsigned *partial)
+		{
+			unsigned lanes;
+
+			asm volatile("activemask.b32 %0;" : "=r"(lanes));
+			if (lanes != ~0u)
+				atomicAdd(partial, 1);
+		}
+		int main(void)
+		{
+			unsigned *partial, count;
+
+			cudaMalloc((void **)&partial, sizeof(count));
+			cudaMemset(partial, 0, sizeof(count));
+			count_partial<<<100, 32>>>(partial);
+			cudaMemcpy(&count, partial, sizeof(count), cudaMemcpyDeviceToHost);
+			printf("%u lanes in parts of warps\n", count);
+			return 0;
+		}
+	EOF
+	"$root/tools/softcc" --build "$build" -o lanes lanes.cu
+	printf '#include <gputap/bpf.h>\n%s\nchar LICENSE[] SEC("license") = "GPL";\n' \
+		'GPUTAP_MAP(blocks, GPUTAP_MAP_LRU_HASH, unsigned int, unsigned long long, 2048);
+		SEC("gpu/block_begin") int block(struct gputap_context *ctx) {
+			unsigned int key = ctx->block_x; return bpf_map_add(&blocks, &key, key + 1); }' >program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+	gputap run --gpu soft program.o -- ./lanes
+	expect_status 0
+	expect_output_line '^0 lanes in parts of warps$'
+	grep -qE ' 1 site: 1 patched, 0 rejected$' <<<"$stderr"
+}

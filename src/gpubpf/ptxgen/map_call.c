@@ -137,6 +137,7 @@ static void emit_start(struct gt_ptxgen *gen, struct host_call *call)
 {
 	struct gt_ptxgen_value alive = gt_ptxgen_b32(gen), test = gt_ptxgen_predicate(gen), thread;
 
+	gen->waits = true;
 	call->area = gt_ptxgen_calls_address(gen);
 	call->index = gt_ptxgen_b32(gen);
 	call->slot = gt_ptxgen_b64(gen);

@@ -218,6 +218,7 @@ struct hash_chain_lock {
 static void emit_lock(struct gt_ptxgen *gen, struct hash_search *search,
 		      struct hash_chain_lock *lock)
 {
+	gen->waits = true;
 	lock->again = gt_ptxgen_label(gen);
 	lock->next = gt_ptxgen_label(gen);
 	lock->busy = gt_ptxgen_predicate(gen);

@@ -82,6 +82,7 @@ struct gt_ptxgen {
 		*call_copies; /* by instruction: 1 + the offset of its lookup's copy; 0: none yet */
 	uint32_t copy_bytes;  /* of all copies (map_call.c) */
 	bool has_calls;       /* lookups in maps of the host */
+	bool waits;           /* for the host, or for other threads */
 	uint32_t stack_bytes; /* of memory for all frames */
 	uint32_t inlined;     /* instructions emitted */
 	uint32_t at;          /* the instruction that is emitted */
