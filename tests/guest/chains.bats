@@ -112,6 +112,7 @@ true' ] || fail "$output"
 }
 
 @test "the chains of a capture are those of the session" {
+	as_under_6_12
 	need_modules fakegpu
 	until_nothing_is_lost record_launches
 	expect_chains

@@ -22,6 +22,7 @@ jobs_of() {
 }
 
 @test "--cgroup shows the jobs, fences and system calls of that cgroup and those below alone" {
+	as_under_6_12
 	# shellcheck disable=SC2016 # expanded by the other shell
 	inside='echo $$ >"$1/cgroup.procs"; shift; exec "$@"'
 	gputap trace -e drm,fence,syscall --syscall ioctl --cgroup "$group" --json -o out.json -- sh -c "

@@ -128,6 +128,7 @@ defined_probes() {
 }
 
 @test "a ring that is too small loses calls, and each is counted" {
+	as_under_6_12
 	stand_in
 	start_trace --ring-size 64K -o calls.gtap -- "$calls" --wait-for go 20000
 	kill -STOP $tracer
@@ -194,6 +195,7 @@ defined_probes() {
 }
 
 @test "run attaches uprobes to the command and its children, and both sides add to one array" {
+	as_under_6_12
 	cat >program.c <<-END
 		#include <linux/bpf.h>
 		#include <bpf/bpf_helpers.h>

@@ -62,24 +62,19 @@ expect() {
 		'[$events[] | select(.name == "ioctl" or .name == "uvm_ioctl")] | length < 150'
 }
 
-@test "peer-to-peer memory has its address, its length and its entries" {
+@test "peer-to-peer memory, suspend and resume, and interrupts are shown with their sizes and times" {
 	as_under_6_12
-	trace_calls -- sh -c "$fire nvidia 'p2p 65536 200000'; $fire nvidia 'p2p 1 2' || :"
+	trace_calls -- sh -c "$fire nvidia 'p2p 65536 200000'; $fire nvidia 'p2p 1 2' || :
+		$fire nvidia suspend; $fire nvidia resume
+		$fire nvidia 'isr 5'; $fire nvidia 'msix 4'"
 	expect '[$events[] | select(.name == "p2p_get_pages")] | (map([.result, .entries]) == [[0, 4], [-22, 0]]) and
 		(.[0] | [.address, .length] == ["0x10000", 200000])' \
 		'[$events[] | select(.name == "p2p_dma_map_pages") | [.length, .entries, .peer]] ==
 			[[262144, 4, "0000:00:00.0"]]'
-}
-
-@test "suspend and resume have their durations, though a compiler renamed one of them" {
-	trace_calls -- sh -c "$fire nvidia suspend; $fire nvidia resume"
+	# A compiler renamed one of these functions.
 	expect '[$events[] | select(.name == "suspend") | .duration] | length == 1 and .[0] >= 200000' \
 		'[$events[] | select(.name == "resume") | .duration] | length == 1 and .[0] >= 300000'
-}
-
-@test "the latency from the interrupt to the bottom half is kept by device" {
-	as_under_6_12
-	trace_calls -- sh -c "$fire nvidia 'isr 5'; $fire nvidia 'msix 4'"
+	# The latency from the interrupt to the bottom half, by device.
 	expect '[$events[] | select(.name == "isr_bottom_half_total") | [.command, .count]] | sort ==
 		[["0x2a", 5], ["0x2b", 4]]' \
 		'[$events[] | select(.name == "isr_msix_total") | .count] | add == 4' \
@@ -132,6 +127,7 @@ expect() {
 }
 
 @test "the module can be loaded while it is traced" {
+	as_under_6_12
 	rmmod nvidia_uvm nvidia
 	probes=/sys/kernel/debug/kprobes/list
 	trace_calls --sample ioctl=100% -- sh -c "modprobe nvidia; modprobe nvidia-uvm

@@ -3,6 +3,7 @@
 # their times, which need fexit or kprobes, and the suspend of the system.
 
 load ../cli/helper
+load guest
 
 setup() {
 	[ -e /run/guest/run ] || skip "needs a guest: tests/guest/run"
@@ -19,6 +20,7 @@ setup() {
 }
 
 @test "as many page faults of a process are shown as the kernel counts" {
+	as_under_6_12
 	cat >count.py <<-END
 		import resource, subprocess
 		child = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=4M", "count=4"], stderr=subprocess.DEVNULL)
