@@ -85,16 +85,17 @@ static __noinline void put_arguments(struct call_frame *frame, __u8 slot)
 	values = &buffer->arguments[ARGUMENTS_HEAD_WORDS];
 	event->readable = 0;
 	for (int i = 0; i < GT_MAX_ARGUMENTS; i++) {
-		__u64 pointer = 0;
+		__u64 pointer = 0, value = 0; /* on the stack: see read_words() */
 
 		values[i] = 0;
 		bpf_probe_read_user(&pointer, sizeof(pointer),
 				    (void *)(array + i * sizeof(pointer)));
 		if (!pointer)
 			break;
-		if (!bpf_probe_read_user(&values[i], sizeof(__u64), (void *)pointer) ||
-		    !bpf_probe_read_user(&values[i], sizeof(__u32), (void *)pointer))
+		if (!bpf_probe_read_user(&value, sizeof(__u64), (void *)pointer) ||
+		    !bpf_probe_read_user(&value, sizeof(__u32), (void *)pointer))
 			event->readable |= 1 << i;
+		values[i] = value;
 	}
 	event->head = frame->call.head;
 	event->head.kind = GT_EVENT_arguments;
