@@ -143,8 +143,10 @@ struct sg_warp {
 	uint32_t patience;      /* `promoted` of the next promotion */
 	uint32_t last_promoted; /* lowest lane of the group that was promoted */
 	uint32_t turns_in_step; /* without promotions, in code for old targets */
+	uint32_t rejoined;      /* turns that sg_warp_rejoin has ended */
 	uint8_t stop;
 	bool spinning;
+	bool overtakes; /* a promoted group runs while others compute rather than spin */
 	struct sg_park park;
 	uint64_t counted; /* `issued` when lanes were last counted */
 	uint64_t lane_instructions;
@@ -272,6 +274,12 @@ const struct sg_instruction *sg_warp_diverge(struct sg_warp *warp, uint32_t take
 					     const struct sg_instruction *otherwise);
 /* Ends the turn, when ticks ran out; the group continues at `to`. */
 const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_instruction *to);
+/*
+ * For an instruction that depends on which lanes execute it together: end the turn if the running
+ * group was promoted, so that the groups that it has overtaken come to `at`, too, and if another
+ * group has ended its turn there. False: it is to be executed by the active lanes.
+ */
+bool sg_warp_rejoin(struct sg_warp *warp, const struct sg_instruction *at);
 /*
  * Whether a warp may be parked at an instruction, on a word of memory: it has no other work, and
  * the word lives as long as the block.

@@ -11,6 +11,7 @@ enum {
 	FIRST_INDEPENDENT = 70, /* sm_70: the first target with independent thread scheduling */
 	TURNS_IN_STEP =
 		512, /* older targets: turns without promotion, in which lanes run in step */
+	MAX_REJOINED = 1 << 14, /* turns of a warp: a loop that computes may be one that spins */
 };
 
 #define NEVER ((const struct sg_instruction *)UINTPTR_MAX)
@@ -229,10 +230,38 @@ const struct sg_instruction *sg_warp_tick(struct sg_warp *warp, const struct sg_
 	warp->turns_in_step = 0;
 	warp->last_promoted = (uint32_t)__builtin_ctz(warp->groups[next].mask);
 	warp->promoted = warp->spinning ? warp->patience : MIN_PATIENCE;
+	warp->overtakes = !warp->spinning;
 	if (warp->spinning && warp->patience < MAX_PATIENCE)
 		warp->patience *= 2;
 	load_group(warp, merge_into(warp, next));
 	return NULL;
+}
+
+/* Whether another group waits at the instruction of the running one, within a block of code. */
+static bool is_expected(const struct sg_warp *warp, const struct sg_instruction *at)
+{
+	for (uint32_t i = 0; i < warp->group_count; i++) {
+		const struct sg_group *group = &warp->groups[i];
+
+		if (i != warp->current && group->state == SG_GROUP_READY && group->at == at &&
+		    group->depth == warp->depth)
+			return true;
+	}
+	return false;
+}
+
+bool sg_warp_rejoin(struct sg_warp *warp, const struct sg_instruction *at)
+{
+	bool may_wait = warp->promoted && warp->rejoined < MAX_REJOINED;
+
+	if (warp->exec != warp->mask || (!may_wait && !is_expected(warp, at)))
+		return false;
+	sg_warp_count(warp);
+	save_group(warp, at);
+	warp->promoted = 0;
+	warp->rejoined++;
+	warp->stop = SG_STOP_YIELD;
+	return true;
 }
 
 bool sg_warp_can_park(const struct sg_warp *warp, const void *word)
@@ -335,6 +364,8 @@ void sg_warp_start(struct sg_warp *warp, uint32_t lanes)
 	warp->patience = MIN_PATIENCE;
 	warp->promoted = 0;
 	warp->turns_in_step = 0;
+	warp->rejoined = 0;
+	warp->overtakes = false;
 	warp->stop = SG_STOP_NONE;
 	warp->spinning = false;
 	warp->park = (struct sg_park){0};

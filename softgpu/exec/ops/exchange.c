@@ -261,6 +261,9 @@ static const struct sg_instruction *run_activemask(struct sg_warp *warp,
 {
 	uint32_t *d = sg_slot32(warp->frame, at->d);
 
+	if (warp->exec != warp->live && (warp->overtakes || !warp->promoted) &&
+	    sg_warp_rejoin(warp, at))
+		return NULL;
 	for (uint32_t left = warp->exec; left; left &= left - 1)
 		d[__builtin_ctz(left)] = warp->exec;
 	return at + 1;

@@ -142,6 +142,8 @@ bool sg_matrix_is_whole(struct sg_warp *warp, const struct sg_instruction *at)
 {
 	if (warp->exec == SG_FULL)
 		return true;
+	if (sg_warp_rejoin(warp, at))
+		return false;
 	sg_warp_fault_text(warp, at, SG_FAULT_ILLEGAL_INSTRUCTION,
 			   (uint32_t)__builtin_ctz(warp->exec), 0,
 			   "a matrix instruction needs all 32 lanes of the warp");

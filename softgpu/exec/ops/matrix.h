@@ -56,7 +56,10 @@ static inline const struct sg_matrix_plan *sg_matrix_plan_of(const struct sg_ins
 	return (const struct sg_matrix_plan *)(const void *)at->list;
 }
 
-/* All lanes must be active: otherwise the result is undefined on hardware. False after a fault. */
+/*
+ * All lanes must be active: otherwise the result is undefined on hardware. False: the turn is over,
+ * by a fault, or to wait for lanes that have been overtaken.
+ */
 bool sg_matrix_is_whole(struct sg_warp *warp, const struct sg_instruction *at);
 /* Returns the number of elements that one lane holds. */
 uint32_t sg_matrix_elements(const struct sg_fragment *fragment);

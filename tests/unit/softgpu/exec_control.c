@@ -69,6 +69,29 @@ TEST("a loop whose lanes leave one by one continues with all lanes")
 	CHECK(count < 200);
 }
 
+TEST("lanes that compute for several turns are not left behind")
+{
+	static const char text[] = PTX_HEADER KERNEL(
+		"late",
+		"	mov.u32 %r4, 0;\n	mov.u32 %r5, 0;\n"
+		"OUTER:	and.b32 %r1, %r0, 3;\n	setp.ne.u32 %p0, %r1, 1;\n	@%p0 bra JOIN;\n"
+		"	mul.lo.u32 %r2, %r0, %r4;\n	rem.u32 %r2, %r2, 61;\n	mov.u32 %r3, 0;\n"
+		"INNER:	setp.ge.u32 %p1, %r3, %r2;\n	@%p1 bra JOIN;\n"
+		"	add.u32 %r3, %r3, 1;\n	bra INNER;\n"
+		"JOIN:	add.u32 %r1, %r4, 1;\n	activemask.b32 %r1;\n	setp.ne.u32 %p2, %r1, "
+		"0xffffffff;\n"
+		"	@%p2 add.u32 %r5, %r5, 1;\n"
+		"	add.u32 %r4, %r4, 1;\n	setp.lt.u32 %p1, %r4, 2000;\n	@%p1 bra OUTER;\n"
+		"	st.global.u32 [%rd19], %r5;\n");
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, text);
+	uint32_t *partial = device_memory(&device, 256);
+
+	device_run(&device, module, "late", 1, 64, 0, address_of(partial), 0);
+	for (uint32_t i = 0; i < 64; i++)
+		CHECK_INT(partial[i], 0);
+}
+
 TEST("code after the end of a loop in the text does not split the loop")
 {
 	auto_device device;

@@ -475,6 +475,33 @@ TEST("ldmatrix, stmatrix and movmatrix move tiles between rows and lanes, also t
 	CHECK_INT(wrong, 0);
 }
 
+TEST("a matrix instruction waits for the lanes of its warp that still compute")
+{
+	static const char text[] = HEADER
+		".visible .entry late(.param .u64 out)\n{\n"
+		"	.reg .b32 %r<8>;\n	.reg .b64 %l<4>;\n	.reg .pred %p<3>;\n"
+		"	ld.param.u64 %l0, [out];\n	mov.u32 %r0, %tid.x;\n	mov.u32 %r4, 0;\n"
+		"	mov.u32 %r5, %r0;\n	mov.u32 %r6, 0;\n"
+		"OUTER:	and.b32 %r1, %r0, 3;\n	setp.ne.u32 %p0, %r1, 1;\n	@%p0 bra JOIN;\n"
+		"	mul.lo.u32 %r2, %r0, %r4;\n	rem.u32 %r2, %r2, 61;\n	mov.u32 %r3, 0;\n"
+		"INNER:	setp.ge.u32 %p1, %r3, %r2;\n	@%p1 bra JOIN;\n"
+		"	add.u32 %r3, %r3, 1;\n	bra INNER;\n"
+		"JOIN:	add.u32 %r6, %r6, 1;\n	movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r5;\n"
+		"	add.u32 %r4, %r4, 1;\n	setp.lt.u32 %p1, %r4, 2000;\n	@%p1 bra OUTER;\n"
+		"	mad.wide.u32 %l1, %r0, 4, %l0;\n	st.global.u32 [%l1], %r5;\n	"
+		"ret;\n}\n";
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = NULL;
+	uint32_t *out;
+
+	device_open(&device);
+	module = device_load(&device, text);
+	out = device_memory(&device, 4 * LANES);
+	device_run(&device, module, "late", 1, LANES, address_of(out), 0);
+	for (uint32_t lane = 0; lane < LANES; lane++)
+		CHECK_INT(out[lane], lane); /* transposed twice, each time */
+}
+
 TEST("a matrix instruction with inactive lanes or a misaligned row is a fault")
 {
 	auto_device device;
