@@ -126,13 +126,23 @@ accesses() {
 	expect_counts references 64,64,4,4
 }
 
-@test "an instrumented kernel rounds as without gputap" {
-	observe "$kernels" rounding
+# expect_same_results PROGRAM: a part of the test program prints the same number with a program in its kernel.
+expect_same_results() {
+	observe "$kernels" "$1"
+	[[ $output =~ ^[0-9a-f]{8}$'\n'right$ ]] || fail "$1 without gputap: $output"
 	local plain=$output
 	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
-	counted program.o "$kernels" rounding
+	counted program.o "$kernels" "$1"
 	[ "$printed" = "$plain" ] || fail "without gputap: $plain; with it: $printed"
 	expect_output 64
+}
+
+@test "an instrumented kernel rounds as without gputap" {
+	expect_same_results rounding
+}
+
+@test "an instrumented kernel has the sizes and numbers of dimensions that it has without gputap" {
+	expect_same_results dimensions
 }
 
 @test "a program that does not compile has its own error, and no module is counted" {

@@ -195,41 +195,105 @@ static bool run_many(void)
 	       launch_by_name(program, "number199", 4, 199) && !clReleaseProgram(program);
 }
 
-/* Products with sums, and functions: prints a number that all results change. */
-static bool run_rounding(void)
+/* Launch the kernel `number` of a program, and print a number that all its results change. */
+static bool print_results(const char *text, const char *options)
 {
-	static const char text[] =
-		"__kernel void number(__global int *numbers, int first) {\n"
-		"	int i = get_global_id(0);\n"
-		"	float x = 0.1f + i * 0.01237f, y = x * 1.7f + 0.3f, sum = first;\n"
-		"	for (int k = 0; k < 8; k++) {\n"
-		"		sum += x * y - sum * x;\n"
-		"		y = y * x + sin(y) / sqrt(x) - exp(x) * 0.1f;\n"
-		"	}\n"
-		"	numbers[i] = as_int(sum + y);\n"
-		"}\n";
-	const size_t items = ITEMS;
+	const size_t items = ITEMS, group = 16;
 	cl_program program = create(text);
 	unsigned numbers[ITEMS], all = 0;
 	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(numbers), NULL, NULL);
 	const int first = 3;
 	cl_kernel kernel;
 
-	if (clBuildProgram(program, 1, &device, NULL, NULL, NULL))
+	if (clBuildProgram(program, 1, &device, options, NULL, NULL))
 		return false;
 	kernel = clCreateKernel(program, "number", NULL);
 	if (clSetKernelArg(kernel, 0, sizeof(buffer), &buffer) ||
 	    clSetKernelArg(kernel, 1, sizeof(first), &first) ||
-	    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ||
+	    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL) ||
 	    clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(numbers), numbers, 0, NULL, NULL))
 		return false;
 	for (int i = 0; i < ITEMS; i++)
 		all = all * 31 + numbers[i];
 	printf("%08x\n", all);
-	clReleaseMemObject(buffer);
-	clReleaseKernel(kernel);
-	clReleaseProgram(program);
-	return true;
+	return !clReleaseMemObject(buffer) && !clReleaseKernel(kernel) &&
+	       !clReleaseProgram(program);
+}
+
+/* Products with sums, and functions. */
+static bool run_rounding(void)
+{
+	return print_results("__kernel void number(__global int *numbers, int first) {\n"
+			     "	int i = get_global_id(0);\n"
+			     "	float x = 0.1f + i * 0.01237f, y = x * 1.7f + 0.3f, sum = first;\n"
+			     "	for (int k = 0; k < 8; k++) {\n"
+			     "		sum += x * y - sum * x;\n"
+			     "		y = y * x + sin(y) / sqrt(x) - exp(x) * 0.1f;\n"
+			     "	}\n"
+			     "	numbers[i] = as_int(sum + y);\n"
+			     "}\n",
+			     NULL);
+}
+
+/* Sizes and numbers of work-items in dimensions that there are, and in others. */
+static bool run_dimensions(void)
+{
+	return print_results(
+		"int sizes(uint n) {\n"
+		"	return get_global_size(n) + 3 * get_local_size(n) + 5 * "
+		"get_num_groups(n);\n"
+		"}\n"
+		"int places(uint n) {\n"
+		"	return get_global_id(n) + 3 * get_local_id(n) + 5 * get_group_id(n) +\n"
+		"	       7 * get_global_offset(n);\n"
+		"}\n"
+		"__kernel void number(__global int *numbers, int first) {\n"
+		"	int i = get_global_id(0);\n"
+		"	numbers[i] = get_global_size(3) + 3 * get_local_size(4) + 5 * "
+		"get_num_groups(7) +\n"
+		"		     9 * (get_global_id(3) + get_local_id(5) + get_group_id(6) +\n"
+		"			  get_global_offset(8));\n"
+		"	for (int k = 0; k < first + 2; k++)\n"
+		"		numbers[i] = numbers[i] * 31 + sizes(k) * places(k) + sizes(i) - "
+		"places(i);\n"
+		"}\n",
+		NULL);
+}
+
+/* OpenCL C 2.0 on a device that may have no generic pointers: functions that take pointers. */
+static bool run_pointers(void)
+{
+	return print_results(
+		"__kernel void number(__global int *numbers, int first) {\n"
+		"	int i = get_global_id(0), exponent, pairs[4];\n"
+		"	__local int part[16];\n"
+		"	float x = first + i * 0.37f, cosine, whole;\n"
+		"	float sum = sincos(x, &cosine) + frexp(x, &exponent) + modf(x, &whole);\n"
+		"	vstore2((int2)(first, i), 1, pairs);\n"
+		"	int2 pair = vload2(1, pairs);\n"
+		"	part[get_local_id(0)] = as_int(sum + cosine + exponent + whole) + pair.x * "
+		"pair.y;\n"
+		"	barrier(CLK_LOCAL_MEM_FENCE);\n"
+		"	event_t event = async_work_group_copy(numbers + get_group_id(0) * 16, "
+		"part, 16, 0);\n"
+		"	wait_group_events(1, &event);\n"
+		"}\n",
+		"-cl-std=CL2.0");
+}
+
+/* A generic pointer whose address space is not known in the function. */
+static bool run_generic(void)
+{
+	return print_results("void wait(event_t *event) { wait_group_events(1, event); }\n"
+			     "__kernel void number(__global int *numbers, int first) {\n"
+			     "	__local int part[16];\n"
+			     "	part[get_local_id(0)] = first + get_global_id(0);\n"
+			     "	barrier(CLK_LOCAL_MEM_FENCE);\n"
+			     "	event_t event = async_work_group_copy(numbers + get_group_id(0) * "
+			     "16, part, 16, 0);\n"
+			     "	wait(&event);\n"
+			     "}\n",
+			     "-cl-std=CL2.0");
 }
 
 /* ---- the device's library, and its local memory ---- */
@@ -429,6 +493,9 @@ int main(int count, char **arguments)
 		{"threads", run_threads},
 		{"many", run_many},
 		{"rounding", run_rounding},
+		{"dimensions", run_dimensions},
+		{"pointers", run_pointers},
+		{"generic", run_generic},
 		{"library", run_library},
 		{"fences", run_fences},
 		{"local", run_local},

@@ -22,6 +22,7 @@ struct patched_program {
 	/* Arguments after those of the kernels: a launch's number, the bytes of local memory. */
 	uint64_t hidden[2];
 	bool has_hidden;
+	bool is_spirv; /* for a device that takes SPIR-V, not SPIR */
 };
 
 static inline void program_clear(struct patched_program *patched)
@@ -84,7 +85,8 @@ static inline void patch_program(struct patched_program *patched, const struct g
 	patched->memory = calloc(1, gt_bpf_map_bytes(&maps[0], 1));
 	gt_bpf_map_initialise(&maps[0], 1, patched->memory);
 	words[0][0] = (uintptr_t)patched->memory;
-	if (gt_patch_spirv(module->data, module->length, true, &options, &patched->image, &diag))
+	if (gt_patch_spirv(module->data, module->length, !patched->is_spirv, &options,
+			   &patched->image, &diag))
 		TAP_FAIL("%s: %s", diag.place, diag.text);
 	CHECK_INT(patched->image.result.found,
 		  patched->image.result.patched + patched->image.result.rejected);

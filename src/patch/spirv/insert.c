@@ -372,7 +372,8 @@ static void add_function(struct gt_spirv_patcher *patcher, size_t number,
 			add_head(patcher, &written, one, words);
 		else if (one->opcode == SpvOpLabel)
 			add_label(patcher, &written, one, words);
-		else if (!gt_spirv_pass_launch(patcher, written.function, one, words))
+		else if (!gt_spirv_pass_launch(patcher, written.function, one, words) &&
+			 !gt_spirv_rewrite(patcher, one, words))
 			copy_instruction(one, words);
 	}
 }

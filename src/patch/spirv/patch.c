@@ -167,6 +167,9 @@ static int check_module(const struct gt_spirv_patcher *patcher)
 	    has_integer_images(patcher->module))
 		return gt_diag(patcher->diag, -EOPNOTSUPP, "SPIR-V", NULL,
 			       "images of integers lose their sign in SPIR-V 1.0");
+	if (patcher->translate.for_spir && gt_spirv_has_generic_events(patcher->module))
+		return gt_diag(patcher->diag, -EOPNOTSUPP, "SPIR-V", NULL,
+			       "wait_group_events with generic pointers is not supported");
 	return 0;
 }
 
@@ -188,6 +191,7 @@ static int plan(struct gt_spirv_patcher *patcher)
 		error = find_all_sites(patcher);
 	if (error)
 		return error;
+	gt_spirv_find_dimensions(patcher);
 	gt_spirv_init_from(&patcher->builder, patcher->module);
 	/* The module's own functions are written with the calls. */
 	patcher->builder.sections[GT_SPIRV_FUNCTIONS].words.count = 0;

@@ -25,6 +25,7 @@ enum gt_spirv_launch_value {
 enum {
 	/* A mask, and values that depend on the target. */
 	GT_SPIRV_MORE_VALUES = 2 + GT_SPIRV_LAUNCH_VALUES,
+	GT_SPIRV_DIMENSION_INPUTS = 8,
 };
 
 /* What is known of a function of the module. */
@@ -82,9 +83,11 @@ struct gt_spirv_patcher {
 	uint8_t *registers;                        /* access.h; NULL: no program runs in bodies */
 	uint8_t *loop_heads;                       /* edges.c; NULL: no branch has calls on edges */
 	struct gt_spirv_patch_function *functions; /* as those of the module */
-	GT_VEC(struct gt_spirv_place) places;      /* those of a function follow each other */
-	struct gt_spirv_patch_program *programs;   /* one per program */
-	struct gt_spirv_inputs inputs;             /* that functions of programs use */
+	/* rewrite.c: ids of built-in vectors; 0: the module lacks it */
+	uint32_t dimension_inputs[GT_SPIRV_DIMENSION_INPUTS];
+	GT_VEC(struct gt_spirv_place) places;    /* those of a function follow each other */
+	struct gt_spirv_patch_program *programs; /* one per program */
+	struct gt_spirv_inputs inputs;           /* that functions of programs use */
 	struct gt_diag *diag;
 };
 
@@ -148,6 +151,16 @@ void gt_spirv_put_divergence(struct gt_spirv_patcher *patcher, struct gt_spirv_w
 int gt_spirv_find_loop_heads(struct gt_spirv_patcher *patcher);
 /* Whether a branch has its calls on its edges; label: the beginning of its block. */
 bool gt_spirv_is_on_edges(const struct gt_spirv_patcher *patcher, size_t label, size_t instruction);
+
+/* rewrite.c: find the built-in vectors whose components are sizes and numbers of work-items. */
+void gt_spirv_find_dimensions(struct gt_spirv_patcher *patcher);
+/*
+ * Write an instruction that some devices do not take in another form. False: it is none of these.
+ */
+bool gt_spirv_rewrite(struct gt_spirv_patcher *patcher, const struct gt_spirv_instruction *one,
+		      struct gt_spirv_words *words);
+/* Whether the module waits for events of generic pointers, of which no other form is known. */
+bool gt_spirv_has_generic_events(const struct gt_spirv_module *module);
 
 /* values.c: the ids of the values of a context at a site, for which code is added to `words`. */
 struct gt_spirv_value_site {
