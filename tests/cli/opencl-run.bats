@@ -145,6 +145,17 @@ expect_same_results() {
 	expect_same_results dimensions
 }
 
+@test "functions of OpenCL C 2.0 take pointers on a device without generic ones" {
+	expect_same_results pointers
+	# PoCL ends the process when it launches such a kernel of SPIR.
+	observe "$kernels" generic
+	local plain=$output
+	gputap run --gpu soft "$count" -- "$kernels" generic
+	expect_status 0
+	[[ $output == "$plain"* ]] || fail "without gputap: $plain; with it: $output"
+	expect_error_line '^gputap: 1 module loaded as it is: wait_group_events with generic pointers is not supported$'
+}
+
 @test "a program that does not compile has its own error, and no module is counted" {
 	gputap run --gpu soft "$count" -- "$kernels" malformed
 	expect_status 0

@@ -79,6 +79,22 @@ static void put_renamed_functions(struct option_text *text)
 	}
 }
 
+/*
+ * In OpenCL C 2.0, clang's header declares functions with pointers (sincos, vload4) for generic
+ * ones alone, which a device need not have since OpenCL 3.0. This declares them for pointers with
+ * address spaces as well, which are preferred.
+ */
+static void put_pointers(struct option_text *text, cl_device_id device)
+{
+	static const char option[] = "-D__opencl_c_named_address_space_builtins=1 ";
+	cl_bool has_generic = CL_TRUE;
+
+	if (!gt_cl_target->clGetDeviceInfo(device, CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT,
+					   sizeof(has_generic), &has_generic, NULL) &&
+	    !has_generic)
+		put_text(text, option, sizeof(option) - 1);
+}
+
 static void put_version(struct option_text *text, cl_device_id device)
 {
 	size_t size = 0;
@@ -149,6 +165,7 @@ void gt_cl_units_add_device(struct gt_agent_units *units, cl_device_id device)
 	}
 	put_version(text, device);
 	put_images(text, device);
+	put_pointers(text, device);
 	put_extensions(text, device);
 	put_features(text, device);
 	gt_agent_units_add(units, GT_AGENT_CHUNK_DEVICE, text->bytes, text->size);
