@@ -81,6 +81,7 @@ enum {
 	GT_SPEC_PID_TGID = 0x10004,
 
 	GT_MAX_PREFIX = 24,           /* characters of a prefix */
+	GT_OFFSET_TABLE_BYTES = 1024, /* of constant memory, at most once (ptxgen/constants.c) */
 	GT_OUTPUT_BYTES = 1 << 20,    /* of the output ring by default */
 	GT_MAX_TRANSLATED = 32 << 20, /* bytes of text by default */
 };
@@ -107,6 +108,7 @@ struct gt_translate_options {
 	uint32_t output_bytes; /* 0: GT_OUTPUT_BYTES; a power of two */
 	size_t max_text;       /* bytes of a job's text; 0: GT_MAX_TRANSLATED */
 	bool symbols_global;   /* symbols are .global: the constant bank is full */
+	bool private_arrays;   /* functions around the body have arrays: see ptxgen/constants.c */
 	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
 	bool relative;         /* spirv: addresses of the host are offsets from a parameter */
 	const struct gt_cycle_clock

@@ -558,6 +558,8 @@ void gt_ptx_print_operand(const struct gt_ptx_operand *operand, struct gt_strbuf
 void gt_ptx_print_instruction(const struct gt_ptx_instruction *instruction,
 			      struct gt_strbuf *buffer);
 
+/* Whether a function of the module, or the module itself, declares a variable in .local. */
+bool gt_ptx_has_private_arrays(const struct gt_ptx_module *module);
 /* A function (the one with a body if there is one) or a variable at module scope; or NULL. */
 struct gt_ptx_function *gt_ptx_find_function(const struct gt_ptx_module *module, const char *name);
 struct gt_ptx_variable *gt_ptx_find_variable(const struct gt_ptx_module *module, const char *name);

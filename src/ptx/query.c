@@ -114,6 +114,33 @@ struct gt_ptx_statement *gt_ptx_statement_next(const struct gt_ptx_statement *st
 	return statement->next;
 }
 
+static bool any_is_local(const struct gt_ptx_variable *variable)
+{
+	while (variable && variable->space != GT_PTX_SPACE_LOCAL)
+		variable = variable->next;
+	return variable;
+}
+
+static bool declares_local(const struct gt_ptx_function *function)
+{
+	const struct gt_ptx_statement *statement = function->body ? function->body->first : NULL;
+
+	for (; statement; statement = gt_ptx_statement_next(statement))
+		if (statement->kind == GT_PTX_STATEMENT_VARIABLES &&
+		    any_is_local(statement->variables))
+			return true;
+	return false;
+}
+
+bool gt_ptx_has_private_arrays(const struct gt_ptx_module *module)
+{
+	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
+		if ((item->kind == GT_PTX_ITEM_VARIABLES && any_is_local(item->variables)) ||
+		    (item->kind == GT_PTX_ITEM_FUNCTION && declares_local(item->function)))
+			return true;
+	return false;
+}
+
 const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_function *function,
 							 enum gt_ptx_directive_id id)
 {

@@ -27,6 +27,7 @@ struct setup {
 	const char *text;
 	const char *section; /* NULL: a raw program */
 	unsigned sm;         /* 0: 90 */
+	bool private_arrays; /* as in a module that has some */
 	uint32_t grid[3], block[3];
 	uint64_t pid_tgid;
 	/* Called in its own thread while the grid runs, until it returns false. */
@@ -114,6 +115,7 @@ static bool verify_setup(struct setup *setup, struct translated *translated)
 static int translate(const struct setup *setup, struct translated *translated, struct gt_diag *diag)
 {
 	struct gt_translate_options options = {.sm = setup->sm ? setup->sm : 90,
+					       .private_arrays = setup->private_arrays,
 					       .output_bytes = OUTPUT};
 	struct gt_translate_job job = {
 		.program = &translated->program,

@@ -67,6 +67,15 @@ struct gt_ptxgen_value gt_ptxgen_element(struct gt_ptxgen *gen, struct gt_ptxgen
 					 struct gt_ptxgen_value index, uint64_t stride,
 					 uint64_t offset);
 
+/* ---- constants.c ---- */
+
+/*
+ * In a module with private arrays: let an offset, a .b32 and a multiple of 8, come from constant
+ * memory. Bits that are not in `mask` may become 0.
+ */
+void gt_ptxgen_offset_through_constants(struct gt_ptxgen *gen, uint32_t mask,
+					struct gt_ptxgen_value offset);
+
 /* ---- map_copy.c: memory behind arguments ---- */
 
 /*

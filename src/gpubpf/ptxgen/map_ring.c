@@ -229,6 +229,8 @@ static void emit_reserve_together(struct gt_ptxgen *gen, const struct gt_ptxgen_
 	gt_ptxgen_shuffle_word(gen, first, lowest, mask);
 	*ret_failed = gt_ptxgen_predicate(gen);
 	gt_ptxgen_emit(gen, "setp.eq.u32", *ret_failed, first, NO_POSITION);
+	gt_ptxgen_offset_through_constants(
+		gen, is_power_of_two(ring->bytes) ? ring->bytes - 1 : UINT32_MAX, first);
 	/* From another mask than `below`, which then needs no register while the leader reserves.
 	 */
 	gt_ptxgen_emit(gen, "mov.u32", rank, gt_ptxgen_text("%lanemask_le"));

@@ -88,13 +88,20 @@ static const struct {
 	 1, 0},
 };
 
-/* of_copy: the reader returns credit as if the ring were in the memory of a GPU. */
-static void check_ring(struct device *device, size_t number, unsigned sm, bool of_copy)
+/* How a program is translated, and how its ring is read. */
+struct ring_run {
+	unsigned sm;
+	bool private_arrays;
+	bool of_copy; /* the reader returns credit as if the ring were in the memory of a GPU */
+};
+
+static void check_ring(struct device *device, size_t number, struct ring_run how)
 {
 	static struct receiver receiver;
 	struct setup setup = {.maps = {ring_programs[number].map},
 			      .text = ring_programs[number].text,
-			      .sm = sm,
+			      .sm = how.sm,
+			      .private_arrays = how.private_arrays,
 			      .beside = receive,
 			      .data = &receiver,
 			      MANY};
@@ -106,7 +113,7 @@ static void check_ring(struct device *device, size_t number, unsigned sm, bool o
 	outcome.memory[0] = device_memory(device, gt_bpf_map_bytes(&setup.maps[0], 1));
 	gt_bpf_map_initialise(&setup.maps[0], 1, outcome.memory[0]);
 	CHECK(!gt_ring_reader_open(&setup.maps[0], outcome.memory[0], &receiver.reader));
-	receiver.reader.of_copy = of_copy;
+	receiver.reader.of_copy = how.of_copy;
 	header = outcome.memory[0];
 	for (int round = 0; round < 3; round++)
 		run(device, &setup, &outcome);
@@ -120,8 +127,8 @@ static void check_ring(struct device *device, size_t number, unsigned sm, bool o
 	CHECK_INT(gt_ring_reader_pending(&receiver.reader), 0);
 	CHECK_INT(header->credit + (int64_t)(header->returned - header->taken),
 		  setup.maps[0].max_entries);
-	CHECK(!header->taken || of_copy);
-	CHECK(header->taken || !of_copy || header->head <= setup.maps[0].max_entries);
+	CHECK(!header->taken || how.of_copy);
+	CHECK(header->taken || !how.of_copy || header->head <= setup.maps[0].max_entries);
 	CHECK(receiver.reader.discarded <= 3 * ALL / 4);
 	CHECK(!receiver.reader.discarded == !ring_programs[number].discarded);
 	gt_ring_reader_close(&receiver.reader);
@@ -134,7 +141,7 @@ TEST("every record is read whole or counted as lost, with a concurrent reader")
 	device_open(&device);
 	for (size_t i = 0; i < gt_countof(ring_programs); i++)
 		for (size_t j = 0; j < gt_countof(forms); j++)
-			check_ring(&device, i, forms[j], false);
+			check_ring(&device, i, (struct ring_run){.sm = forms[j]});
 }
 
 TEST("credit that the reader of a copy returns is taken by writers that need it")
@@ -144,7 +151,18 @@ TEST("credit that the reader of a copy returns is taken by writers that need it"
 	device_open(&device);
 	for (size_t i = 0; i < gt_countof(ring_programs); i++)
 		for (size_t j = 0; j < gt_countof(forms); j++)
-			check_ring(&device, i, forms[j], true);
+			check_ring(&device, i, (struct ring_run){.sm = forms[j], .of_copy = true});
+}
+
+TEST("records that lanes find through constant memory are at the same offsets")
+{
+	auto_device device = {0};
+
+	device_open(&device);
+	for (size_t i = 0; i < gt_countof(ring_programs); i++)
+		for (size_t j = 0; j < gt_countof(forms); j++)
+			check_ring(&device, i,
+				   (struct ring_run){.sm = forms[j], .private_arrays = true});
 }
 
 TEST("a ring without a reader keeps records until it is full, and counts the rest")
@@ -163,6 +181,9 @@ TEST("a ring without a reader keeps records until it is full, and counts the res
 		struct outcome outcome = {0};
 		struct gt_ring_reader reader;
 		struct receiver receiver = {0};
+
+		/* Offsets of 17 bits: two parts. */
+		setup.private_arrays = setup.sm == 70;
 
 		for (int round = 0; round < 9; round++)
 			run(&device, &setup, &outcome);
