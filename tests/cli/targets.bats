@@ -12,7 +12,7 @@ setup() {
 # A program with the runtime inside, as `nvcc -cudart static` makes them.
 build_static() {
 	need_command cc
-	cc -O0 -fno-omit-frame-pointer "-I$root/softgpu/include" -o "$1" \
+	cc -D_GNU_SOURCE -O0 -fno-omit-frame-pointer "-I$root/softgpu/include" -o "$1" \
 		"$root/tests/programs/callback.c" "$root/tests/programs/standin/cudart.c"
 }
 
