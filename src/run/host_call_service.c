@@ -15,7 +15,8 @@
 
 enum {
 	ALONE_NS = 5000,    /* after the last call: poll without a pause */
-	AWAKE_NS = 1000000, /* after the last call: let other threads run between polls */
+	SHARED_NS = 20000,  /* after the last call: let other threads run between polls */
+	AWAKE_NS = 1000000, /* after the last call: sleep as shortly as possible */
 	SLEEP_NS = 50000,
 	IDLE_NS = 100000000, /* after the last call: sleep longer */
 	LONG_SLEEP_NS = 1000000,
@@ -41,12 +42,15 @@ static void relax(void)
 /* Wait until the next poll, `idle` ns after the last call. */
 static void wait_for_calls(uint64_t idle)
 {
+	static const struct timespec shortest = {.tv_nsec = 1};
 	const struct timespec pause = {.tv_nsec = idle < IDLE_NS ? SLEEP_NS : LONG_SLEEP_NS};
 
 	if (idle < ALONE_NS)
 		relax();
-	else if (idle < AWAKE_NS)
+	else if (idle < SHARED_NS)
 		sched_yield(); /* the thread that calls may be on this CPU */
+	else if (idle < AWAKE_NS)
+		nanosleep(&shortest, NULL); /* the kernel wakes it on a CPU that is idle */
 	else
 		nanosleep(&pause, NULL);
 }
