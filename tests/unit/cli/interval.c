@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* When a report is due: the order of an event, the signal that requests a report, and the report.
- */
+/* When a report is due: the order of events, the signal that requests a report, and the report. */
 #include <signal.h>
 
 #include "cli/interval.h"
