@@ -209,15 +209,13 @@ bool gt_globs_select(const char *const *globs, size_t count, const char *text, b
 
 #define MAX_NAME 64
 
-/* Optimal string alignment distance; names longer than MAX_NAME match nothing. */
-static size_t distance(const char *a, const char *b)
+/* Optimal string alignment distance. */
+size_t gt_distance(const char *a, const char *b)
 {
 	size_t rows[3][MAX_NAME + 1];
-	size_t a_length = strlen(a), b_length = strlen(b);
+	size_t a_length = strnlen(a, MAX_NAME), b_length = strnlen(b, MAX_NAME);
 	size_t *before = rows[0], *last = rows[1], *row = rows[2], *spare;
 
-	if (a_length > MAX_NAME || b_length > MAX_NAME)
-		return SIZE_MAX;
 	for (size_t j = 0; j <= b_length; j++) {
 		last[j] = j;
 		before[j] = 0;
@@ -250,8 +248,10 @@ const char *gt_nearest(const char *typed, const char *const *names, size_t count
 	size_t best = limit + 1;
 	const char *nearest = NULL;
 
-	for (size_t i = 0; i < count; i++) {
-		size_t d = distance(typed, names[i]);
+	for (size_t i = 0; strnlen(typed, MAX_NAME + 1) <= MAX_NAME && i < count; i++) {
+		size_t d = strnlen(names[i], MAX_NAME + 1) > MAX_NAME
+				   ? SIZE_MAX
+				   : gt_distance(typed, names[i]);
 
 		if (d < best) {
 			best = d;

@@ -46,6 +46,11 @@ bool gt_glob(const char *pattern, const char *text);
 bool gt_globs_select(const char *const *globs, size_t count, const char *text, bool initial);
 
 /*
+ * Returns the edit distance of two texts (a swap of neighbours counts as one edit), of which the
+ * first 64 bytes count.
+ */
+size_t gt_distance(const char *a, const char *b);
+/*
  * Returns the name that is most similar to what was typed, by edit distance (a swap of neighbours
  * counts as one edit), or NULL if none is similar enough for a suggestion.
  */

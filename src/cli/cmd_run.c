@@ -208,7 +208,9 @@ const struct gt_cli_command gt_command_run = {
 		"root. Maps of different objects are different maps, unless they are declared with "
 		"LIBBPF_PIN_BY_NAME. "
 		"Records of rings are printed as they come, the maps and the "
-		"coverage at the end: sites found = patched + rejected. Modules without PTX are "
+		"coverage at the end: sites found = patched + rejected, and the names and globs "
+		"that match "
+		"no kernel. Modules without PTX are "
 		"loaded as they are and counted as SASS only. Without host programs, no privilege "
 		"is "
 		"needed.",

@@ -11,7 +11,8 @@
 #include "run/recovered.h"
 
 enum {
-	MAX_REASONS = 16, /* that are printed */
+	MAX_REASONS = 16,  /* that are printed */
+	MAX_PATTERNS = 16, /* the same */
 };
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -142,6 +143,78 @@ static void put_opencl(const struct gt_inject_coverage *coverage, struct gt_strb
 		gt_strbuf_printf(text, "%u binary only, ", coverage->modules_binary);
 }
 
+/* ---- text: what matched nothing ---------------------------------------------------------- */
+
+static bool is_any(const struct gt_inject_pattern *pattern)
+{
+	return !strcmp(pattern->text, "*");
+}
+
+static bool is_of_option(const struct gt_inject_pattern *pattern)
+{
+	return pattern->program == GT_INJECT_OPTION;
+}
+
+/* Names that are similar to what matched nothing. They are the module's: hostile. */
+static void put_nearest(const struct gt_inject_pattern *pattern, struct gt_strbuf *text)
+{
+	for (size_t i = 0; i < GT_INJECT_NEAREST && pattern->nearest[i]; i++) {
+		gt_strbuf_puts(text, i ? ", " : "; nearest: ");
+		gt_put_printable(text, pattern->nearest[i]);
+	}
+}
+
+static void put_unmatched(const struct gt_cli_injection *self,
+			  const struct gt_inject_pattern *pattern, struct gt_strbuf *text)
+{
+	bool is_limited = self->given->kernels.words.count && !pattern->of_functions;
+
+	if (is_of_option(pattern))
+		gt_strbuf_puts(text, "no kernel matches --kernel \"");
+	else
+		gt_strbuf_printf(text, "program %s: no %s matches \"",
+				 name_of_program(self, pattern->program),
+				 pattern->of_functions ? "device function" : "kernel");
+	gt_put_printable(text, pattern->text);
+	gt_strbuf_puts(text, is_of_option(pattern) ? "\" and a program's section"
+			     : is_limited          ? "\" and --kernel"
+						   : "\"");
+	put_nearest(pattern, text);
+}
+
+/* That "*" matches nothing is news only where kernels could be expected. */
+static bool is_explained(const struct gt_cli_injection *self,
+			 const struct gt_inject_coverage *coverage,
+			 const struct gt_inject_pattern *pattern)
+{
+	uint32_t unread = coverage->modules_sass + coverage->modules_source +
+			  coverage->modules_binary + coverage->modules_failed;
+
+	return is_any(pattern) && (self->given->kernels.words.count || unread >= coverage->modules);
+}
+
+/* Each name and glob that matched nothing. */
+static void print_unmatched(const struct gt_cli_injection *self,
+			    const struct gt_inject_coverage *coverage)
+{
+	struct gt_inject_pattern pattern;
+	size_t cursor = 0, count = 0;
+
+	while (gt_inject_unmatched_pattern(self->inject, &cursor, &pattern)) {
+		gt_auto_strbuf text = GT_STRBUF_INIT;
+
+		if (is_explained(self, coverage, &pattern) || ++count > MAX_PATTERNS)
+			continue;
+		put_unmatched(self, &pattern, &text);
+		gt_cli_error("%s", gt_strbuf_string(&text));
+	}
+	if (count > MAX_PATTERNS)
+		gt_cli_error("%zu more names and globs match no kernel; --json lists them",
+			     count - MAX_PATTERNS);
+}
+
+/* ---- text: all --------------------------------------------------------------------------- */
+
 /* The coverage, on standard error, as the account of "trace" is. */
 static void print_sums(const struct gt_cli_injection *self)
 {
@@ -178,10 +251,7 @@ static void print_sums(const struct gt_cli_injection *self)
 	if (!coverage.modules)
 		gt_cli_error("the command created no module of CUDA or Level Zero, and no program "
 			     "of OpenCL, that the agent could see");
-	else if (!coverage.kernels && self->given->kernels.words.count)
-		gt_cli_error("no kernel matched --kernel %s%s and a program's section",
-			     self->given->kernels.words.items[0],
-			     self->given->kernels.words.count > 1 ? ", …" : "");
+	print_unmatched(self, &coverage);
 	if (coverage.connections_dropped)
 		gt_cli_error("%" PRIu64
 			     " connections of processes were dropped; the modules that they "
@@ -281,6 +351,29 @@ static void json_reasons(const struct gt_cli_injection *self, struct gt_json *js
 	gt_json_u64(json, "reasons_dropped", dropped);
 }
 
+/* What matched no kernel. */
+static void json_unmatched(const struct gt_cli_injection *self, struct gt_json *json)
+{
+	struct gt_inject_pattern pattern;
+	size_t cursor = 0;
+
+	gt_json_array_begin(json, "unmatched");
+	while (gt_inject_unmatched_pattern(self->inject, &cursor, &pattern)) {
+		gt_json_object_begin(json, NULL);
+		if (is_of_option(&pattern))
+			gt_json_string(json, "option", "--kernel");
+		else
+			gt_json_string(json, "program", name_of_program(self, pattern.program));
+		gt_json_string(json, "pattern", pattern.text);
+		gt_json_array_begin(json, "nearest");
+		for (size_t i = 0; i < GT_INJECT_NEAREST && pattern.nearest[i]; i++)
+			gt_json_string(json, NULL, pattern.nearest[i]);
+		gt_json_array_end(json);
+		gt_json_object_end(json);
+	}
+	gt_json_array_end(json);
+}
+
 void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_json *json)
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
@@ -301,6 +394,7 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 	gt_json_u64(json, "patched", coverage.patched);
 	gt_json_u64(json, "rejected", coverage.rejected);
 	gt_json_u64(json, "by_work_item", coverage.by_work_item);
+	json_unmatched(self, json);
 	json_reasons(self, json);
 	gt_json_u64(json, "connections_dropped", coverage.connections_dropped);
 	gt_json_u64(json, "ptx_dropped", coverage.ptx_dropped);

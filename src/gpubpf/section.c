@@ -42,8 +42,7 @@ static bool is_blank(char c)
 /* bpftime's sections that are for the kernel's loader, too, have "cuda_" before mangled names. */
 static const char kernel_prefix[] = "cuda__Z";
 
-/* The next name of a comma-separated list, without blanks around it; false at the end. */
-static bool next_name(const char **list, const char **ret_name, size_t *ret_length)
+bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_length)
 {
 	const char *name = *list;
 	size_t length;
@@ -72,7 +71,7 @@ static bool has_name(const char *list, const char *name, bool prefix)
 	size_t wanted = strlen(name), length;
 	const char *one;
 
-	while (next_name(&list, &one, &length))
+	while (gt_section_next_name(&list, &one, &length))
 		if (length >= wanted && (prefix || length == wanted) && !strncmp(one, name, wanted))
 			return true;
 	return false;

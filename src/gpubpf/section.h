@@ -85,3 +85,9 @@ int gt_section_read(const char *section, const char *program, struct gt_section 
  */
 bool gt_section_matches(const struct gt_section *section, const char *mangled,
 			const char *demangled);
+
+/*
+ * The next name of a section's list, without blanks around it and "cuda_" before "_Z"; *list is
+ * advanced, and NULL after the last one. False: there is none.
+ */
+bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_length);

@@ -36,6 +36,9 @@ bool gt_patch_name_may_match(const char *name, bool is_entry,
 	gt_demangle(name, &demangled);
 	if (demangled.failed)
 		return true;
+	if (options->observer)
+		options->observer->see(options->observer->context, name,
+				       gt_strbuf_string(&demangled), is_entry);
 	if (is_entry && !gt_patch_wants(options, name, gt_strbuf_string(&demangled)))
 		return false;
 	for (uint32_t i = 0; i < options->program_count; i++)
@@ -50,14 +53,16 @@ bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_o
 	const char *at = text, *end = text + length;
 	enum gt_ptx_names_state state;
 	struct gt_ptx_name found;
+	bool matches = false;
 
-	while ((state = gt_ptx_next_name(&at, end, &found)) == GT_PTX_NAMES_FOUND) {
+	/* An observer is to see all names. */
+	while ((!matches || options->observer) &&
+	       (state = gt_ptx_next_name(&at, end, &found)) == GT_PTX_NAMES_FOUND) {
 		gt_autofree char *name = strndup(found.text, found.length);
 
-		if (!name || gt_patch_name_may_match(name, found.is_entry, options))
-			return true;
+		matches |= !name || gt_patch_name_may_match(name, found.is_entry, options);
 	}
-	return state == GT_PTX_NAMES_DOUBT;
+	return matches || state == GT_PTX_NAMES_DOUBT;
 }
 
 /* ---- the container --------------------------------------------------------------------- */
@@ -400,8 +405,9 @@ int gt_patch_select(const void *data, size_t size, uint32_t device,
 	error = gt_fatbin_open(data, size, &ret_selection->fatbin, diag);
 	if (!error)
 		error = select_source(device, options, ret_selection, diag);
-	for (size_t i = 0; i < source->text_count && !error && !ret_selection->matches; i++)
-		ret_selection->matches =
+	for (size_t i = 0; i < source->text_count && !error; i++)
+		ret_selection->matches |=
+			(!ret_selection->matches || options->observer) &&
 			gt_patch_may_match(source->texts[i].text, source->texts[i].length, options);
 	return report_sass(error, device, diag);
 }

@@ -90,7 +90,8 @@ void gt_patch_image_clear(struct gt_patch_image *image);
 
 /*
  * Whether a program may match a function that the text declares. Examines the names after .entry
- * and .func alone, so that a module that nothing matches is not parsed. True where in doubt.
+ * and .func alone, so that a module that nothing matches is not parsed. True where in doubt. The
+ * options' observer sees them.
  */
 bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_options *options);
 /* The same for one name, of a kernel or of another function. */

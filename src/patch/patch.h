@@ -57,6 +57,12 @@ struct gt_patch_program {
 
 struct gt_patch_recovery;
 
+/* Notices the names of the kernels and functions that modules declare. */
+struct gt_patch_observer {
+	void (*see)(void *context, const char *mangled, const char *demangled, bool is_entry);
+	void *context;
+};
+
 /* The text depends on all of it; src/run/inject_reuse.c has the key of texts that are kept. */
 struct gt_patch_options {
 	const struct gt_bpf_object *object; /* of all programs; their maps; may be NULL */
@@ -73,6 +79,7 @@ struct gt_patch_options {
 	bool symbols_global;                      /* as in gt_translate_options */
 	const struct gt_symbol_values *symbols;   /* as in gt_translate_options */
 	const struct gt_patch_recovery *recovery; /* for gt_patch_select; may be NULL */
+	const struct gt_patch_observer *observer; /* for the functions of image.h; may be NULL */
 	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */

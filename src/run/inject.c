@@ -7,6 +7,7 @@
 #include "gpubpf/helpers.h"
 #include "launch/gpu.h"
 #include "run/inject_clock.h"
+#include "run/inject_names.h"
 #include "run/inject_private.h"
 #include "run/inject_reuse.h"
 
@@ -49,7 +50,8 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	for (uint32_t i = 0; i < GT_INJECT_MAX_CONTROLS; i++)
 		inject->control.fds[i] = -1;
 	inject->recovered = open_recovered(options->cache);
-	if (!inject->recovered || gt_inject_sites_new(&inject->sites))
+	if (!inject->recovered || gt_inject_sites_new(&inject->sites) ||
+	    gt_inject_names_new(options, &inject->names))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	if (options->event_bytes) {
 		inject->events = gt_inject_events_new(options->event_bytes);
@@ -91,10 +93,17 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_vec_free(&inject->kernels);
 	gt_inject_reasons_clear(inject);
 	gt_inject_sites_free(inject->sites);
+	gt_inject_names_free(inject->names);
 	gt_recovered_free(inject->recovered);
 	gt_inject_reuse_free(inject->reuse);
 	gt_inject_clocks_free(inject->clocks);
 	free(inject);
+}
+
+bool gt_inject_unmatched_pattern(const struct gt_inject *inject, size_t *cursor,
+				 struct gt_inject_pattern *ret_pattern)
+{
+	return gt_inject_names_unmatched(inject->names, cursor, ret_pattern);
 }
 
 void gt_inject_recover_always(struct gt_inject *inject, bool always)

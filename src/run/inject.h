@@ -173,6 +173,29 @@ void gt_inject_set_calls_mode(struct gt_inject *inject, enum gt_agent_calls_mode
 
 struct gt_inject_coverage gt_inject_coverage(const struct gt_inject *inject);
 
+enum {
+	GT_INJECT_NEAREST = 3,
+};
+#define GT_INJECT_OPTION UINT32_MAX
+
+/*
+ * A glob, or one name of a list, in a program's section or in the options' kernels. It matches a
+ * kernel that a section and the kernels both select.
+ */
+struct gt_inject_pattern {
+	uint32_t program; /* in the options; GT_INJECT_OPTION: a glob of the options' kernels */
+	const char *text;
+	bool of_functions; /* of device functions, not of kernels */
+	/* The most similar names that modules had, from a process: hostile; NULL: no more. */
+	const char *nearest[GT_INJECT_NEAREST];
+};
+/*
+ * The next pattern that matched nothing so far, in the modules whose PTX or SPIR-V was examined.
+ * *cursor is 0 at first. Valid until the next gt_inject_poll. False: no more.
+ */
+bool gt_inject_unmatched_pattern(const struct gt_inject *inject, size_t *cursor,
+				 struct gt_inject_pattern *ret_pattern);
+
 /* Why sites were rejected, or modules were loaded as they are. */
 struct gt_inject_reason {
 	uint32_t program;     /* in the options; GT_INJECT_MODULE: it concerns modules as a whole */

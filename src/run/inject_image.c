@@ -14,7 +14,10 @@
 #include "agent/message.h"
 #include "base/file.h"
 #include "base/file_limit.h"
+#include "elf/demangle.h"
 #include "opencl/opencl.h"
+#include "run/inject_names.h"
+#include "spirv/module.h"
 
 void gt_inject_bytes_clear(struct gt_inject_bytes *bytes)
 {
@@ -89,6 +92,17 @@ static uint64_t count_by_work_item(const struct gt_inject *inject, const struct 
 		count += site->programs >> i & 1 &&
 			 inject->options.programs[i].section.level == GT_LEVEL_WARP;
 	return count;
+}
+
+/* Its kernels, after it was parsed, whether any of them matches or not. */
+static void see_program_names(struct gt_inject *inject, const struct gt_spirv_module *module)
+{
+	gt_vec_each (entry, &module->entries) {
+		gt_auto_strbuf demangled = GT_STRBUF_INIT;
+
+		gt_demangle(entry->name, &demangled);
+		gt_inject_names_see(inject->names, entry->name, gt_strbuf_string(&demangled), true);
+	}
 }
 
 /* Keep the sites of a program. */
@@ -489,9 +503,11 @@ static int select_source(struct gt_inject_job *job)
 		.context = &search,
 		.always = inject->recover_always,
 	};
+	const struct gt_patch_observer observer = {gt_inject_names_see, inject->names};
 	struct gt_patch_options options = make_options(inject);
 
 	options.recovery = &recovery;
+	options.observer = &observer;
 	return gt_patch_select(job->bytes.data, job->bytes.size, job->request.capability, &options,
 			       &job->selection, &job->diag);
 }
@@ -666,6 +682,8 @@ bool gt_inject_image_answer(struct gt_inject_job *job)
 	struct gt_inject_connection *connection = job->connection;
 	struct gt_inject *inject = job->inject;
 
+	if (job->image.spirv)
+		see_program_names(inject, job->image.spirv);
 	connection->module.cached = job->is_known;
 	if (job->error)
 		count_failure(inject, connection, job->error, job->diag.text);
@@ -716,9 +734,11 @@ void gt_inject_image_names(struct gt_inject *inject, struct gt_inject_connection
 			   const struct gt_agent_request *request, int file)
 {
 	struct gt_agent_reply reply = {.magic = GT_AGENT_MAGIC, .verdict = GT_AGENT_WANTED};
-	const struct gt_patch_options options = make_options(inject);
+	const struct gt_patch_observer observer = {gt_inject_names_see, inject->names};
+	struct gt_patch_options options = make_options(inject);
 	auto_image_bytes bytes = {0};
 
+	options.observer = &observer;
 	if (request->size <= GT_AGENT_MAX_LIST &&
 	    gt_inject_bytes_read(file, request->size, &bytes) &&
 	    !may_match_list(bytes.data, bytes.size, &options)) {

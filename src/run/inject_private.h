@@ -161,6 +161,7 @@ struct gt_inject {
 	struct gt_recovered *recovered; /* the PTX of cubins */
 	bool recover_always;
 	struct gt_inject_events *events; /* NULL: processes get no rings */
+	struct gt_inject_names *names;
 	struct gt_inject_coverage coverage;
 	uint64_t patching; /* as in gt_inject_progress */
 	GT_VEC(struct gt_inject_reason) reasons;

@@ -180,11 +180,38 @@ run_both() {
 	[ "$one" -gt 0 ] && [ $((one + two)) = "$all" ] || fail "$one and $two threads of $all"
 	gputap run --gpu soft --kernel nothing --kernel nobody "$BATS_TEST_TMPDIR/program.o" -- \
 		"$examples/transpose"
-	expect_error_line '^gputap: no kernel matched --kernel nothing, … and a program'"'"'s section$'
+	for kernel in nothing nobody; do
+		expect_error_line '^gputap: no kernel matches --kernel "'$kernel'" and a program'"'"'s section; nearest: transpose_'
+	done
+	expect_no_error_line '^gputap: program '
 	gputap cudacounter --gpu soft --kernel '*plain' -- "$examples/transpose"
 	expect_status 0
 	expect_output_line 'transpose_plain'
 	expect_no_output_line 'transpose_shared'
+}
+
+@test "run names what matches no kernel, with the nearest names of kernels" {
+	need_file "$examples/transpose" "example (no clang that makes PTX)"
+	object "GPUTAP_ARRAY(counts, unsigned long long, 8);
+		$(count 'gpu/entry/transpose_plain' 0)
+		$(count 'gpu/entry/*_plane' 1)
+		$(count 'kprobe/_Z15transpose_plainPKfPfi,_Z4nonev' 2)"
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/transpose"
+	expect_status 0
+	expect_error_line '^gputap: program [a-z_0-9]+: no kernel matches "\*_plane"; nearest: transpose_plain, transpose_(padded|shared), transpose_(padded|shared)$'
+	expect_error_line '^gputap: program [a-z_0-9]+: no kernel matches "_Z4nonev"; nearest: _Z'
+	[ "$(grep -c ': no kernel matches' <<<"$stderr")" = 2 ] || fail "$stderr"
+	gputap run --gpu soft --json "$BATS_TEST_TMPDIR/program.o" -- "$examples/transpose"
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].coverage.unmatched | length == 2 and (.[0] | .pattern == "*_plane" and
+		(.program | type == "string") and .nearest[0] == "transpose_plain" and (.nearest | length == 3))'
+	# The module is known of the run before, and its names still count.
+	gputap run --gpu soft --json --kernel '*_share' "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/transpose"
+	expect_error_line '^gputap: program [a-z_0-9]+: no kernel matches "transpose_plain" and --kernel; nearest: transpose_plain, '
+	output=$(grep '^{' <<<"$output")
+	expect_json '.[0].coverage.unmatched | length == 5 and
+		(.[4] | .option == "--kernel" and .pattern == "*_share" and .nearest[0] == "transpose_shared")'
 }
 
 @test "run prints the records of rings as they come, and what programs print" {
@@ -271,6 +298,16 @@ run_both() {
 	gputap run -v --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
 	expect_status 0
 	expect_error_line '^gputap: module 1 of process [0-9]+: whole module with 1 kernel, 1 matched \(every kernel matches\); 2 of 2 sites patched$'
+}
+
+@test "run names what matches no kernel where no module was loaded" {
+	counting 'gpu/entry/add' 'gpu/entry/*'
+	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, '
+	expect_error_line '^gputap: program [a-z_0-9]+: no kernel matches "add"$'
+	[ "$(grep -c ': no kernel matches' <<<"$stderr")" = 1 ] || fail "$stderr"
+	gputap run --json "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_json '.[0].coverage.unmatched | map([.pattern, .nearest]) == [["add", []], ["*", []]]'
 }
 
 @test "run ends with the status of its command" {

@@ -125,7 +125,7 @@ trace_with() {
 	trace_with --kernel 'none*' --set 'counts[1]=5' -- "$examples/pipeline"
 	expect_error_line '^  1: 5$'
 	expect_no_error_line '\[GPU\]'
-	expect_error_line "^gputap: no kernel matched --kernel none\*"
+	expect_error_line '^gputap: no kernel matches --kernel "none\*" and a program'
 	gputap trace --inject "$BATS_TEST_TMPDIR/program.o"
 	expect_status 2
 	expect_error_line '^gputap: --inject needs a command: -- CMD \(try '

@@ -34,7 +34,9 @@ struct collector {
 	struct gt_inject_module last; /* reported */
 	char reason[256], whole_reason[256];
 	bool switchable, stopped;
-	bool at_block_end; /* the only program is one at the end of blocks */
+	bool at_block_end;          /* the only program is one at the end of blocks */
+	const char *const *kernels; /* as in the options */
+	uint32_t kernel_count;
 };
 
 static inline void collector_clear(struct collector *collector)
@@ -61,6 +63,8 @@ static inline bool collector_open_with(struct collector *collector, const char *
 		.object = &object,
 		.programs = collector->programs.programs,
 		.threads = 1024,
+		.kernels = collector->kernels,
+		.kernel_count = collector->kernel_count,
 		.switchable = collector->switchable,
 		.cache = cache,
 		.report = keep_report,
