@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "analysis/copy_traits.h"
 
+#include <string.h>
+
 const char *gt_direction_name(enum gt_direction direction)
 {
 	static const char *const names[GT_DIRECTIONS] = {"H2H", "H2D", "D2H", "D2D", "P2P", "?"};
@@ -83,6 +85,13 @@ static enum gt_host_memory host_memory(const struct gt_memory *memory,
 	}
 }
 
+/* HIP's copy in a stream that waits until it has ended: PyTorch calls it where CUDA has two calls.
+ */
+static bool waits_in_stream(const struct gt_operation *operation)
+{
+	return !strcmp(operation->call.function->name, "hipMemcpyWithStream");
+}
+
 /*
  * CUDA Runtime API, "API synchronization behavior": without a stream, copies that involve the host
  * wait; those within the device or between devices do not.
@@ -106,7 +115,8 @@ struct gt_copy_traits gt_copy_traits_of(const struct gt_memory *memory,
 		copy.host = host_memory(memory, operation, ends.source.address);
 	if (has_ends && copy.direction == GT_DEVICE_TO_HOST)
 		copy.host = host_memory(memory, operation, ends.target.address);
-	copy.waits = !operation->names_stream && copy.direction <= GT_DEVICE_TO_HOST;
+	copy.waits = (!operation->names_stream && copy.direction <= GT_DEVICE_TO_HOST) ||
+		     waits_in_stream(operation);
 	/* OpenCL: the call says whether it waits. */
 	if (gt_call_blocks(&operation->call) >= 0)
 		copy.waits = gt_call_blocks(&operation->call);

@@ -103,9 +103,10 @@ static struct launched_kernel launched_by(const struct gt_names *names,
 		return launched;
 	}
 	launched.name = gt_names_launched(names, &operation->call);
-	launched.graph = !gt_call_kernel(&operation->call, &launched.handle);
+	launched.graph =
+		!gt_call_kernel(&operation->call, &launched.handle) && operation->has_address;
 	if (launched.graph)
-		launched.handle = operation->has_address ? operation->address : 0;
+		launched.handle = operation->address;
 	return launched;
 }
 

@@ -99,7 +99,7 @@ unsigned gt_api_count(void);
 const struct gt_api_function *gt_api_function(unsigned number);
 /*
  * The row of an exported name; per-thread-stream variants (`cudaMemcpyAsync_ptsz`,
- * `cuMemcpyHtoD_v2_ptds`) have the row of their function. -ENOENT: no row.
+ * `cuMemcpyHtoD_v2_ptds`) and mangled names of C++ have the row of their function. -ENOENT: no row.
  */
 int gt_api_find(const char *exported_name);
 /* Whether it is a per-thread-stream variant: its default stream is the thread's own. */

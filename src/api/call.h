@@ -165,6 +165,7 @@ enum gt_copy_end_kind {
 /* Source or target of a copy. */
 struct gt_copy_end {
 	enum gt_copy_end_kind kind;
+	bool is_typed; /* a memory type of the structure gives the kind */
 	bool has_address;
 	uint64_t address;
 	bool has_owner;

@@ -54,6 +54,27 @@ bool gt_api_is_per_thread(const char *exported_name)
 	return !!exported_name[length_without_variant(exported_name)];
 }
 
+/* Functions of C++ alone, as their names begin in a library (Itanium C++ ABI, 5.1.2). */
+static const struct {
+	const char *mangled, *name;
+} mangled_names[] = {
+	{"_Z24hipExtModuleLaunchKernel", "hipExtModuleLaunchKernel"},
+	{"_Z24hipHccModuleLaunchKernel", "hipHccModuleLaunchKernel"},
+};
+
+/* The name in the tables of an exported one: its first *ret_length characters. */
+static const char *plain_name(const char *exported_name, size_t *ret_length)
+{
+	const char *name = exported_name;
+
+	for (size_t i = 0; i < gt_countof(mangled_names); i++)
+		if (!strncmp(exported_name, mangled_names[i].mangled,
+			     strlen(mangled_names[i].mangled)))
+			name = mangled_names[i].name;
+	*ret_length = length_without_variant(name);
+	return name;
+}
+
 /* As strcmp does, with the first name cut to a length. */
 static int compare_names(const char *name, size_t length, const char *other)
 {
@@ -64,7 +85,8 @@ static int compare_names(const char *name, size_t length, const char *other)
 
 int gt_api_find(const char *exported_name)
 {
-	size_t length = length_without_variant(exported_name);
+	size_t length;
+	const char *name = plain_name(exported_name, &length);
 	unsigned first = 0;
 
 	for (unsigned i = 0; i < gt_api_table_count; i++) {
@@ -72,7 +94,7 @@ int gt_api_find(const char *exported_name)
 
 		while (low < high) {
 			unsigned middle = low + (high - low) / 2;
-			int order = compare_names(exported_name, length,
+			int order = compare_names(name, length,
 						  gt_api_tables[i].functions[middle].name);
 
 			if (!order)

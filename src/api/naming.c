@@ -109,8 +109,32 @@ bool gt_api_missing_string(const struct gt_api_function *function,
 	return false;
 }
 
+/* The kernel in a structure with all that a launch has: the first one of a list. */
+static bool load_field(const struct gt_call *call, uint64_t *ret_handle)
+{
+	int argument = gt_api_find_role(call->function, GT_ROLE_STRUCT);
+	struct gt_api_value structure, field;
+
+	if (argument < 0)
+		return false;
+	structure = gt_call_pointed_value(call, (unsigned)argument);
+	if (!structure.size || !gt_api_is_struct(structure.type))
+		return false;
+	for (unsigned i = 0; i < structure.type->count; i++) {
+		const struct gt_api_field *row = &structure.type->fields[i];
+
+		if (!row->label || strcmp(row->label, "func"))
+			continue;
+		field = gt_value_field(&structure, row, 0);
+		return gt_value_load(&field, ret_handle);
+	}
+	return false;
+}
+
 bool gt_call_kernel(const struct gt_call *call, uint64_t *ret_handle)
 {
-	return call->function->category == GT_CATEGORY_LAUNCH &&
-	       load_argument(call, call->layout->kernel, ret_handle);
+	if (call->function->category != GT_CATEGORY_LAUNCH)
+		return false;
+	return load_argument(call, call->layout->kernel, ret_handle) ||
+	       load_field(call, ret_handle);
 }

@@ -76,6 +76,18 @@ static void add_dimensions(const struct gt_api_value *value, uint32_t dimensions
 	}
 }
 
+/* From the threads of a grid to its blocks. */
+static void divide_range(struct gt_call_launch *launch)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t threads = launch->grid[i];
+
+		if (!launch->block[i])
+			launch->block[i] = 1;
+		launch->grid[i] = (uint32_t)((threads + launch->block[i] - 1) / launch->block[i]);
+	}
+}
+
 /*
  * The range of a kernel of OpenCL or Level Zero, from arrays: groups and work-items. Where the
  * implementation chooses the size of groups, each work-item is one.
@@ -99,14 +111,10 @@ static bool launch_range(const struct gt_call *call, struct gt_call_launch *laun
 		else if (!strcmp(label, "local"))
 			add_dimensions(&value, launch->block, &local);
 	}
-	for (unsigned i = 0; i < 3; i++) {
-		if (!launch->block[i])
-			launch->block[i] = 1;
-		launch->grid[i] =
-			(uint32_t)(((uint64_t)global[i] + launch->block[i] - 1) / launch->block[i]);
-		if (in_groups && call->group)
-			launch->block[i] = call->group[i];
-	}
+	memcpy(launch->grid, global, sizeof(global));
+	divide_range(launch);
+	if (in_groups && call->group)
+		memcpy(launch->block, call->group, sizeof(launch->block));
 	return count > 0;
 }
 
@@ -115,6 +123,7 @@ bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launc
 	struct gt_call_launch launch = {{1, 1, 1}, {1, 1, 1}, 0};
 	struct part_walk walk = {.call = call};
 	unsigned grid = 0, block = 0;
+	bool in_threads = false;
 	struct call_part part;
 
 	if (call->function->category != GT_CATEGORY_LAUNCH)
@@ -124,15 +133,18 @@ bool gt_call_launch(const struct gt_call *call, struct gt_call_launch *ret_launc
 		return true;
 	}
 	while (next_part(&walk, &part)) {
-		if (has_label(&part, "grid"))
+		in_threads |= has_label(&part, "global");
+		if (has_label(&part, "grid") || has_label(&part, "global"))
 			add_dimensions(&part.value, launch.grid, &grid);
-		else if (has_label(&part, "block"))
+		else if (has_label(&part, "block") || has_label(&part, "local"))
 			add_dimensions(&part.value, launch.block, &block);
 		else if (has_label(&part, "shared"))
 			gt_value_load(&part.value, &launch.shared);
 	}
 	if (!grid || !block)
 		return false;
+	if (in_threads)
+		divide_range(&launch);
 	*ret_launch = launch;
 	return true;
 }
@@ -227,7 +239,7 @@ static bool is_owner(const struct call_part *part)
 
 /*
  * A structure has fields for every kind of memory. Where it has a memory type that is known, the
- * type chooses; else the last one that is set, and an array before an address.
+ * type chooses; else the first one that is set.
  */
 static void set_end(struct gt_copy_end *end, const struct call_part *part)
 {
@@ -236,11 +248,9 @@ static void set_end(struct gt_copy_end *end, const struct call_part *part)
 
 	if (!address_in(part, &address))
 		return;
-	if (end->has_address && (end->kind != kind || !address))
+	if (end->has_address && (end->address || !address))
 		return;
-	if (end->has_address && end->address)
-		return;
-	if (end->kind != GT_END_UNKNOWN && end->kind != kind)
+	if (end->is_typed && end->kind != kind)
 		return;
 	if (kind == GT_END_ARRAY && !address)
 		return;
@@ -267,6 +277,7 @@ static bool is_unified(struct gt_copy_end *end, const struct call_part *part)
 	if (!gt_value_load(&part->value, &number) || number >= gt_countof(kinds))
 		return false;
 	end->kind = kinds[number];
+	end->is_typed = end->kind != GT_END_UNKNOWN;
 	return number == 4;
 }
 

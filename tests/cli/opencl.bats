@@ -323,6 +323,16 @@ use_vendors() {
 	expect_json '.[0].kernels | map(select(.graph).launches) | sort == [2, 3]'
 }
 
+@test "HIP: launches in threads, and on several devices, have kernels and blocks" {
+	use_vendors
+	gputap trace -e hip -- "$vendors/vendors" hip-launches
+	expect_status 0
+	expect_error_line 'hipExtModuleLaunchKernel +\[ENTER\]  func=0x[0-9a-f]+ global=1000x2x1 local=256x1x1 shared=64 hStream=0x0 .*kernel=gemm$'
+	analyse kernels -- "$vendors/vendors" hip-launches
+	expect_json '.[0].kernels | sort_by(.kernel) | map([.kernel, .graph, .configurations[0].grid, .configurations[0].block]) ==
+		[["add(float*)", false, [2, 1, 1], [32, 1, 1]], ["gemm", false, [4, 2, 1], [256, 1, 1]]]'
+}
+
 @test "Level Zero: kernels, copies, leaks and errors of a program whose calls succeed" {
 	use_vendors
 	analyse kernels -- "$vendors/vendors" ze

@@ -118,3 +118,22 @@ int hipGraphLaunch(void *executable, void *stream)
 {
 	return 0;
 }
+
+int hipModuleGetFunction(void **function, void *module, const char *name)
+{
+	*function = new_handle();
+	return 0;
+}
+
+int hip_ext_launch(void *function, unsigned threads_x, unsigned threads_y, unsigned threads_z,
+		   unsigned block_x, unsigned block_y, unsigned block_z, size_t shared,
+		   void *stream, void **arguments, void **extra, void *start, void *stop,
+		   unsigned flags)
+{
+	return 0;
+}
+
+int hipExtLaunchMultiKernelMultiDevice(struct hip_launch *launches, int devices, unsigned flags)
+{
+	return 0;
+}

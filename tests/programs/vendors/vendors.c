@@ -3,7 +3,8 @@
  * Calls HIP or Level Zero ("hip", "ze"): one allocation is freed and one is not, a call fails. With
  * "hip-graphs": a copy of 256 bytes and a kernel become a graph by stream capture, which is
  * launched twice; a copy of 128 bytes and a kernel as nodes become another one, which is launched 3
- * times. With "ze-memory": two allocations of each kind of Level Zero, of which one is freed.
+ * times. With "hip-launches": launches whose sizes are in threads, and on several devices. With
+ * "ze-memory": two allocations of each kind of Level Zero, of which one is freed.
  */
 #include "vendors.h"
 
@@ -57,6 +58,20 @@ static int launch_hip_graphs(void)
 	return 0;
 }
 
+static int launch_in_hip_modules(void)
+{
+	static const char function;
+	struct hip_launch launches[2] = {{&function, {2, 1, 1}, {32, 1, 1}, NULL, 0, NULL},
+					 {&function, {4, 1, 1}, {32, 1, 1}, NULL, 0, NULL}};
+	void *kernel = NULL;
+
+	__hipRegisterFunction(NULL, &function, NULL, "_Z3addPf", 0, NULL, NULL, NULL, NULL, NULL);
+	hipModuleGetFunction(&kernel, NULL, "gemm");
+	hip_ext_launch(kernel, 1000, 2, 1, 256, 1, 1, 64, NULL, NULL, NULL, NULL, NULL, 0);
+	hipExtLaunchMultiKernelMultiDevice(launches, 2, 0);
+	return 0;
+}
+
 static int call_level_zero(void)
 {
 	struct ze_kernel_desc description = {.name = "scale"};
@@ -94,6 +109,8 @@ int main(int count, char **arguments)
 		return 2;
 	if (!strcmp(arguments[1], "hip-graphs"))
 		return launch_hip_graphs();
+	if (!strcmp(arguments[1], "hip-launches"))
+		return launch_in_hip_modules();
 	if (!strcmp(arguments[1], "ze-memory"))
 		return use_level_zero_memory();
 	return !strcmp(arguments[1], "hip") ? call_hip() : call_level_zero();

@@ -19,12 +19,25 @@ struct hip_kernel_node {
 	unsigned shared;
 };
 
+/* hipLaunchParams */
+struct hip_launch {
+	const void *function;
+	struct dim3 grid, block;
+	void **arguments;
+	size_t shared;
+	void *stream;
+};
+
 struct ze_kernel_desc {
 	int type;
 	const void *next;
 	unsigned flags;
 	const char *name;
 };
+
+#define HIP_EXT_LAUNCH                                                                             \
+	"_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_"            \
+	"P11ihipEvent_tS6_j"
 
 #pragma GCC visibility push(default)
 
@@ -38,6 +51,7 @@ void __hipRegisterFunction(void **modules, const void *function, char *device, c
 			   int *size);
 int hipLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
 		    size_t shared, void *stream);
+int hipModuleGetFunction(void **function, void *module, const char *name);
 int hipMemcpyAsync(void *target, const void *source, size_t size, int kind, void *stream);
 int hipStreamCreate(void **stream);
 int hipStreamBeginCapture(void *stream, int mode);
@@ -49,6 +63,12 @@ int hipGraphAddKernelNode(void **node, void *graph, void *const *after, size_t c
 			  const struct hip_kernel_node *kernel);
 int hipGraphInstantiate(void **executable, void *graph, void **node, char *log, size_t size);
 int hipGraphLaunch(void *executable, void *stream);
+/* Its name is mangled: it is a function of C++. */
+int hip_ext_launch(void *function, unsigned threads_x, unsigned threads_y, unsigned threads_z,
+		   unsigned block_x, unsigned block_y, unsigned block_z, size_t shared,
+		   void *stream, void **arguments, void **extra, void *start, void *stop,
+		   unsigned flags) __asm__(HIP_EXT_LAUNCH);
+int hipExtLaunchMultiKernelMultiDevice(struct hip_launch *launches, int devices, unsigned flags);
 
 int zeInit(unsigned flags);
 int zeMemAllocDevice(void *context, const void *description, size_t size, size_t alignment,

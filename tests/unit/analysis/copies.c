@@ -130,6 +130,43 @@ TEST("a structure's memory types choose among its pointers")
 	CHECK_INT(only(GT_HOST_TO_DEVICE)->host[GT_MEMORY_PINNED].bytes, 300);
 }
 
+/* hip_Memcpy2D, whose memory types have other numbers since HIP 6. */
+TEST("without memory types, the pointer that is set is the end of a copy")
+{
+	struct memcpy2d plan = {
+		.source_device = DEVICE, .target_host = PINNED, .width = 100, .height = 3};
+	struct built built = begin("hipMemcpyParam2D"), array = begin("hipMemcpyParam2D");
+
+	start();
+	point(&built, "pCopy", &plan, sizeof(plan));
+	returns(&built, 0);
+	CHECK_INT(only(GT_DEVICE_TO_HOST)->bytes, 300);
+
+	start();
+	plan.source_device = 0;
+	plan.source_array = 0xa55a;
+	point(&array, "pCopy", &plan, sizeof(plan));
+	returns(&array, 0);
+	CHECK_INT(only(GT_DEVICE_TO_HOST)->bytes, 300);
+}
+
+TEST("hipMemcpyWithStream waits, hipMemcpyAsync does not")
+{
+	static const char *const functions[] = {"hipMemcpyWithStream", "hipMemcpyAsync"};
+
+	for (int i = 0; i < 2; i++) {
+		struct built built = begin(functions[i]);
+
+		start();
+		pass(&built, "dst", DEVICE);
+		pass(&built, "src", 0xbeef);
+		pass(&built, "sizeBytes", 16);
+		pass(&built, "kind", 1);
+		returns(&built, 0);
+		CHECK_INT(only(GT_HOST_TO_DEVICE)->waited.count, !i);
+	}
+}
+
 TEST("host memory is pinned if it was allocated so, registered or inside of that, else pageable")
 {
 	struct built built = begin("cudaHostRegister");

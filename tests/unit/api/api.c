@@ -87,6 +87,19 @@ TEST("OpenCL, HIP and Level Zero are traced by default, hipRTC is not")
 	CHECK(!gt_api_contains("amdhip64", "OpenCL"));
 }
 
+TEST("functions of HIP that C++ mangles have the rows of their names")
+{
+	static const char mangled[] = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12";
+
+	CHECK_INT(gt_api_find(mangled), gt_api_find("hipExtModuleLaunchKernel"));
+	CHECK(gt_api_find(mangled) >= 0);
+	CHECK(!gt_api_is_per_thread(mangled));
+	CHECK_INT(gt_api_find("_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_t"),
+		  gt_api_find("hipHccModuleLaunchKernel"));
+	/* A wrapper of the program's own. */
+	CHECK_INT(gt_api_find("_Z10cudaMallocIfE9cudaErrorPPT_m"), -ENOENT);
+}
+
 TEST("a function that returns a handle fails with a negative error code")
 {
 	const struct gt_api_function *create = row("clCreateBuffer");

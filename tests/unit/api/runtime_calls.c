@@ -326,6 +326,26 @@ TEST("CUDA 13's launch and the cooperative one look the same")
 		  "func=0x401136 grid=4x1x1 block=256x2x1 shared=1024 stream=0x0");
 }
 
+TEST("a launch in threads has the blocks that they make")
+{
+	static const char *const names[] = {"globalWorkSizeX", "globalWorkSizeY", "globalWorkSizeZ",
+					    "localWorkSizeX",  "localWorkSizeY",  "localWorkSizeZ"};
+	static const uint64_t numbers[] = {1000, 4, 1, 256, 2, 1};
+	struct built built = begin("hipExtModuleLaunchKernel");
+	struct gt_call_launch launch;
+
+	for (size_t i = 0; i < gt_countof(names); i++)
+		pass(&built, names[i], numbers[i]);
+	pass(&built, "sharedMemBytes", 64);
+	CHECK(gt_call_launch(decoded(&built), &launch));
+	CHECK_INT(launch.grid[0], 4);
+	CHECK_INT(launch.grid[1], 2);
+	CHECK_INT(launch.grid[2], 1);
+	CHECK_INT(launch.block[0], 256);
+	CHECK_INT(launch.block[1], 2);
+	CHECK_INT(launch.shared, 64);
+}
+
 TEST("an extended launch shows what its configuration holds")
 {
 	struct built runtime = begin("cudaLaunchKernelExC"), driver = begin("cuLaunchKernelEx");
