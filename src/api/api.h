@@ -135,12 +135,15 @@ bool gt_api_is_implicit(const struct gt_api_function *function);
 
 /* The slot of the string by which a function names a kernel (GT_ROLE_KERNEL_NAME), or -1. */
 int gt_api_kernel_name_slot(const struct gt_api_function *function);
-/*
- * A string argument that the probe could not copy: its address in the process, and its slot, as in
- * `string` events. False: none is missing.
- */
+/* A string argument that the probe could not copy. */
+struct gt_missing_string {
+	uint64_t address; /* in the process */
+	uint16_t field; /* 0, or 1 + the offset, in a structure there, of a pointer to the string */
+	uint8_t slot;   /* as in `string` events */
+};
+/* False: none is missing. */
 bool gt_api_missing_string(const struct gt_api_function *function, const struct gt_event_call *call,
-			   uint64_t *ret_address, uint8_t *ret_slot);
+			   struct gt_missing_string *ret_string);
 /* What the probe of a function copies, on the machine that gputap runs on. */
 void gt_api_plan(const struct gt_api_function *function, struct gt_plan *ret_plan);
 /* The words of its arguments on the stack, which may be more than the plan keeps. */

@@ -87,8 +87,7 @@ int gt_api_kernel_name_slot(const struct gt_api_function *function)
 }
 
 bool gt_api_missing_string(const struct gt_api_function *function,
-			   const struct gt_event_call *event, uint64_t *ret_address,
-			   uint8_t *ret_slot)
+			   const struct gt_event_call *event, struct gt_missing_string *ret_string)
 {
 	struct gt_plan plan;
 
@@ -102,8 +101,8 @@ bool gt_api_missing_string(const struct gt_api_function *function,
 		if (plan.copy[i].when != GT_COPY_STRING || event->copied & 1u << i ||
 		    slot >= event->slots || !event->words[slot])
 			continue;
-		*ret_address = event->words[slot];
-		*ret_slot = slot;
+		*ret_string =
+			(struct gt_missing_string){event->words[slot], plan.copy[i].field, slot};
 		return true;
 	}
 	return false;

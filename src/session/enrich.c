@@ -258,15 +258,22 @@ static void enrich_process(struct gt_enrich *enrich, const struct gt_event *even
 }
 
 /* Read a string of a process: its length, at most `size`, or -1 if it is unreadable. */
-static ssize_t read_string(uint32_t process, uint64_t address, char *text, size_t size)
+static ssize_t read_string(uint32_t process, const struct gt_missing_string *string, char *text,
+			   size_t size)
 {
 	gt_autoclose int memory = -1;
+	uint64_t address = string->address;
 	char path[64];
 	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%u/mem", process);
 	memory = open(path, O_RDONLY | O_CLOEXEC);
-	length = memory < 0 ? -1 : pread(memory, text, size, (off_t)address);
+	if (memory < 0)
+		return -1;
+	if (string->field && pread(memory, &address, sizeof(address),
+				   (off_t)(address + string->field - 1)) != sizeof(address))
+		return -1;
+	length = pread(memory, text, size, (off_t)address);
 	return length <= 0 ? -1 : (ssize_t)strnlen(text, (size_t)length);
 }
 
@@ -275,14 +282,13 @@ static void add_missing_string(struct gt_enrich *enrich, const struct gt_event_c
 {
 	const struct gt_api_function *function = gt_api_function(call->function);
 	struct gt_event_string *event;
+	struct gt_missing_string string;
 	char text[MAX_STRING];
-	uint64_t address;
-	uint8_t slot;
 	ssize_t length;
 
-	if (!function || !gt_api_missing_string(function, call, &address, &slot))
+	if (!function || !gt_api_missing_string(function, call, &string))
 		return;
-	length = read_string(call->head.process, address, text, sizeof(text));
+	length = read_string(call->head.process, &string, text, sizeof(text));
 	if (length < 0)
 		return;
 	event = (void *)gt_event_new(GT_EVENT_string, text, (size_t)length);
@@ -291,7 +297,7 @@ static void add_missing_string(struct gt_enrich *enrich, const struct gt_event_c
 		event->head.process = call->head.process;
 		event->head.thread = call->head.thread;
 		event->sequence = call->sequence;
-		event->slot = slot;
+		event->slot = string.slot;
 		event->truncated = length == sizeof(text);
 		event->function = call->function;
 	}

@@ -333,6 +333,17 @@ use_vendors() {
 		[["add(float*)", false, [2, 1, 1], [32, 1, 1]], ["gemm", false, [4, 2, 1], [256, 1, 1]]]'
 }
 
+@test "Level Zero: a kernel has its name where that is on a page that nothing has read" {
+	use_vendors
+	printf cold >name
+	"$build/gputap" trace -e level-zero -- "$vendors/vendors" ze-name name 2>trace.err 3>&- &
+	wait_for grep -q 'zeKernelCreate.*EXIT' trace.err
+	touch go
+	wait $!
+	stderr=$(cat trace.err)
+	expect_error_line ' zeCommandListAppendLaunchKernel .* kernel=cold$'
+}
+
 @test "Level Zero: kernels, copies, leaks and errors of a program whose calls succeed" {
 	use_vendors
 	analyse kernels -- "$vendors/vendors" ze

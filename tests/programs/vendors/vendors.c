@@ -4,11 +4,15 @@
  * "hip-graphs": a copy of 256 bytes and a kernel become a graph by stream capture, which is
  * launched twice; a copy of 128 bytes and a kernel as nodes become another one, which is launched 3
  * times. With "hip-launches": launches whose sizes are in threads, and on several devices. With
+ * "ze-name FILE": the name of a kernel is on a page of the file that nothing has read. With
  * "ze-memory": two allocations of each kind of Level Zero, of which one is freed.
  */
 #include "vendors.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int call_hip(void)
 {
@@ -72,6 +76,23 @@ static int launch_in_hip_modules(void)
 	return 0;
 }
 
+static int name_kernel(const char *file)
+{
+	int opened = open(file, O_RDONLY);
+	struct ze_kernel_desc description = {
+		.name = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, opened, 0)};
+	unsigned groups[3] = {8, 2, 1};
+	void *kernel = NULL;
+
+	if (description.name == MAP_FAILED)
+		return 1;
+	zeKernelCreate(NULL, &description, &kernel);
+	/* gputap reads the name from the process. */
+	while (access("go", F_OK))
+		usleep(10000);
+	return zeCommandListAppendLaunchKernel(NULL, kernel, groups, NULL, 0, NULL);
+}
+
 static int call_level_zero(void)
 {
 	struct ze_kernel_desc description = {.name = "scale"};
@@ -111,6 +132,8 @@ int main(int count, char **arguments)
 		return launch_hip_graphs();
 	if (!strcmp(arguments[1], "hip-launches"))
 		return launch_in_hip_modules();
+	if (!strcmp(arguments[1], "ze-name"))
+		return count < 3 ? 2 : name_kernel(arguments[2]);
 	if (!strcmp(arguments[1], "ze-memory"))
 		return use_level_zero_memory();
 	return !strcmp(arguments[1], "hip") ? call_hip() : call_level_zero();
