@@ -169,6 +169,18 @@ static bool counts_elements(const struct gt_api_value *structure)
 	return has_extent && has_array;
 }
 
+/* A region of Level Zero in two dimensions has no slices (ze_api.h: ze_copy_region_t). */
+static bool has_no_slices(const struct gt_api_value *structure, unsigned number)
+{
+	const struct gt_api_field *field = &structure->type->fields[number];
+	struct gt_api_value value = gt_value_field(structure, field, 0);
+	uint64_t depth;
+
+	return !strcmp(field->name, "depth") &&
+	       !strcmp(structure->type->name, "ze_copy_region_t") &&
+	       gt_value_load(&value, &depth) && !depth;
+}
+
 static void measure_struct(struct size_product *product, const struct gt_api_value *structure)
 {
 	if (counts_elements(structure)) {
@@ -179,7 +191,8 @@ static void measure_struct(struct size_product *product, const struct gt_api_val
 		struct gt_api_value value =
 			gt_value_field(structure, &structure->type->fields[i], 0);
 
-		measure_value(product, structure->type->fields[i].role, &value);
+		if (!has_no_slices(structure, i))
+			measure_value(product, structure->type->fields[i].role, &value);
 	}
 }
 

@@ -167,6 +167,27 @@ TEST("hipMemcpyWithStream waits, hipMemcpyAsync does not")
 	}
 }
 
+TEST("a region of Level Zero without slices has one")
+{
+	uint32_t region[6] = {0, 0, 0, 16, 4, 0};
+	struct built flat = begin("zeCommandListAppendMemoryCopyRegion"),
+		     deep = begin("zeCommandListAppendMemoryCopyRegion");
+
+	start();
+	pass(&flat, "dstptr", DEVICE);
+	pass(&flat, "srcptr", HOST);
+	point(&flat, "dstRegion", region, sizeof(region));
+	returns(&flat, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 64);
+	start();
+	region[5] = 3;
+	pass(&deep, "dstptr", DEVICE);
+	pass(&deep, "srcptr", HOST);
+	point(&deep, "dstRegion", region, sizeof(region));
+	returns(&deep, 0);
+	CHECK_INT(only(GT_HOST_TO_DEVICE)->bytes, 192);
+}
+
 TEST("host memory is pinned if it was allocated so, registered or inside of that, else pageable")
 {
 	struct built built = begin("cudaHostRegister");
