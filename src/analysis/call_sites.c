@@ -32,7 +32,7 @@ struct gt_call_site *gt_call_site_in(struct gt_hash *sites, const struct gt_name
 	site->key = *key;
 	api = gt_names_api(names, key->function);
 	site->function = api ? api->name : NULL;
-	site->is_driver = api && !strcmp(api->library, "cuda");
+	site->library = api ? api->library : NULL;
 	site->process_name = strdup(gt_names_process(names, key->process));
 	if (!site->process_name || gt_hash_set(sites, key, sizeof(*key), site)) {
 		gt_call_site_free(site);

@@ -20,7 +20,7 @@ struct gt_call_site_key {
 struct gt_call_site {
 	struct gt_call_site_key key;
 	const char *function;
-	bool is_driver; /* the function is of the driver API */
+	const char *library; /* of the function; NULL: unknown */
 	char *process_name;
 	char *text; /* a kernel, an error: by kind */
 	uint64_t count;

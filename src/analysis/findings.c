@@ -41,10 +41,19 @@ struct gt_findings {
 	GT_VEC(struct gt_finding) rows;
 };
 
+/* The APIs for which the advice differs. */
+enum {
+	ADVICE_RUNTIME,
+	ADVICE_DRIVER,
+	ADVICE_HIP,
+	ADVICE_OTHER,
+	ADVICE_COUNT,
+};
+
 static const struct {
 	const char *name;
 	uint64_t min;
-	const char *advice[2]; /* for the runtime and for the driver API */
+	const char *advice[ADVICE_COUNT];
 } kinds[GT_FINDINGS] = {
 #define FINDING(name, min, ...) {#name, min, {__VA_ARGS__}},
 #include "analysis/findings.def"
@@ -531,12 +540,29 @@ static char *evidence_of(const struct gt_findings *findings, const struct gt_cal
 	});
 }
 
+/* Libraries on top of CUDA's have the advice for its runtime. */
+static const char *advice_for(enum gt_finding_kind kind, const char *library)
+{
+	static const struct {
+		const char *library;
+		int advice;
+	} libraries[] = {{"cuda", ADVICE_DRIVER},
+			 {"amdhip64", ADVICE_HIP},
+			 {"OpenCL", ADVICE_OTHER},
+			 {"ze_loader", ADVICE_OTHER}};
+
+	for (size_t i = 0; library && i < gt_countof(libraries); i++)
+		if (!strcmp(libraries[i].library, library))
+			return kinds[kind].advice[libraries[i].advice];
+	return kinds[kind].advice[ADVICE_RUNTIME];
+}
+
 static int add_row(struct gt_findings *findings, const struct gt_call_site *site)
 {
 	struct gt_finding row = {
 		.kind = site->key.kind,
 		.name = kinds[site->key.kind].name,
-		.advice = kinds[site->key.kind].advice[site->is_driver],
+		.advice = advice_for(site->key.kind, site->library),
 		.process = site->key.process,
 		.process_name = site->process_name,
 		.function = site->function,

@@ -195,6 +195,21 @@ TEST("advice names functions of the API that the call site uses")
 	}
 	CHECK_INT(found(), 1);
 	CHECK(strstr(rows[0].advice, "cuMemAllocAsync"));
+	start();
+	for (int i = 0; i < 20; i++) {
+		allocate("hipMalloc", "size", 0x1000, 4096, 0);
+		call_with("hipFree", "ptr", 0x1000, 0);
+	}
+	CHECK_INT(found(), 1);
+	CHECK(strstr(rows[0].advice, "hipMallocAsync"));
+	start();
+	for (int i = 0; i < 20; i++) {
+		allocate("zeMemAllocHost", "size", 0x1000, 4096, 0);
+		call_with("zeMemFree", "ptr", 0x1000, 0);
+	}
+	CHECK_INT(found(), 1);
+	CHECK_STR(rows[0].advice,
+		  "Allocate once before the loop: each allocation costs the time of a call.");
 }
 
 TEST("waits after several launches are none")
