@@ -28,7 +28,7 @@ class Family:
 
 # tables: the file, what its names look like, and what it has.
 FAMILIES = {family.name: family for family in (
-    Family("opencl", ["CL/cl.h", "CL/cl_ext.h", "CL/cl_gl.h"],
+    Family("opencl", ["CL/cl.h", "CL/cl_ext.h", "CL/cl_gl.h", "CL/cl_egl.h"],
            ["CL_TARGET_OPENCL_VERSION=300", "CL_USE_DEPRECATED_OPENCL_1_0_APIS",
             "CL_USE_DEPRECATED_OPENCL_1_1_APIS", "CL_USE_DEPRECATED_OPENCL_1_2_APIS",
             "CL_USE_DEPRECATED_OPENCL_2_0_APIS", "CL_USE_DEPRECATED_OPENCL_2_1_APIS",
