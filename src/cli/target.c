@@ -42,27 +42,9 @@ static int parse_pids(const struct gt_cli_command *self, struct gt_trace_options
 	return GT_EXIT_OK;
 }
 
-/* Whether the agent hooks the functions of a group; the others are NOT_HOOKED. */
-#define NOT_HOOKED "opencl, hip, hiprtc, rocblas, miopen and level-zero"
-static bool is_hooked(const char *group)
-{
-	static const char *const hooked[] = {"cuda", "cublas", "cudnn", "nccl"};
-
-	for (size_t i = 0; i < gt_countof(hooked); i++)
-		if (!strcmp(group, hooked[i]))
-			return true;
-	return false;
-}
-
 /* The option that the agent cannot apply to calls, with its value, or NULL. */
 static const char *find_kernel_option(const struct gt_trace_options *trace)
 {
-	gt_vec_each (name, &trace->sources.words) {
-		const struct gt_source *source = gt_source_find(*name);
-
-		if (source && source->group && !is_hooked(source->group))
-			return "-e " NOT_HOOKED;
-	}
 	if (trace->path)
 		return "--path";
 	if (trace->names.words.count)
@@ -483,14 +465,6 @@ static int wait_for_command(struct gt_session *session, const struct gt_trace_op
 	return command.status;
 }
 
-static bool has_all_sources(const struct gt_trace_options *options)
-{
-	gt_vec_each (name, &options->sources.words)
-		if (!strcmp(*name, GT_ALL_SOURCES))
-			return true;
-	return false;
-}
-
 /* Open a session, and what times the work of the GPU beside it. */
 static int open_session(struct gt_trace_options *options, struct gt_gpu_times **ret_times,
 			struct gt_session **ret_session, struct gt_diag *diag)
@@ -501,8 +475,6 @@ static int open_session(struct gt_trace_options *options, struct gt_gpu_times **
 	if (options->via_is_chosen)
 		gt_cli_error("no privilege for uprobes: the agent in the processes of the command "
 			     "records the calls (--via agent; root: --via kernel)");
-	if (options->via == GT_VIA_AGENT && has_all_sources(options))
-		gt_cli_error("calls of " NOT_HOOKED " are not recorded with --via agent");
 	if (options->gpu_times_period || options->via == GT_VIA_AGENT)
 		error = gt_gpu_times_open(options, options->gpu_times_period, ret_times, diag);
 	if (*ret_times)

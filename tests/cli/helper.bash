@@ -107,6 +107,11 @@ need_file() {
 	[ -e "$1" ] || skip "there is no $2"
 }
 
+need_opencl() {
+	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example (ocl-icd-opencl-dev, opencl-c-headers)"
+	"$examples/opencl/opencl-vectoradd" >/dev/null 2>&1 || skip "no OpenCL device (pocl-opencl-icd)"
+}
+
 # The counter of cycles that programs in OpenCL kernels read (src/base/cycle_clock.h).
 need_cycle_counter() {
 	[ "$(uname -m)" = x86_64 ] || skip "no counter of cycles of this CPU is known"

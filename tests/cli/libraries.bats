@@ -2,6 +2,7 @@
 # Libraries above CUDA are switched on by -e. The program calls stand-ins for cuBLAS and NCCL.
 
 load helper
+load rocm
 load tracing
 
 setup() {
@@ -71,29 +72,7 @@ returned() {
 }
 
 @test "calls of rocBLAS and MIOpen are shown with calls of HIP inside" {
-	need_command cc
-	mkdir "$BATS_TEST_TMPDIR/rocm"
-	cd "$BATS_TEST_TMPDIR/rocm"
-	echo 'int hipSetDevice(int device) { return 0; }' |
-		cc -shared -fPIC -Wl,-soname,libamdhip64.so.5 -x c - -o libamdhip64.so.5
-	echo 'int hipSetDevice(int device);
-		int rocblas_sgemm(void *handle, int a, int b, int m, int n, int k, const float *alpha, const float *A,
-			int lda, const float *B, int ldb, const float *beta, float *C, int ldc)
-			{ return hipSetDevice(0) || m < 0 ? 4 : 0; }' |
-		cc -shared -fPIC -Wl,-soname,librocblas.so.4 -x c - -x none -o librocblas.so.4 libamdhip64.so.5
-	echo 'int miopenActivationForward(void *handle, void *kind, const void *alpha, void *from, const void *x,
-			const void *beta, void *to, void *y) { return y ? 0 : 3; }' |
-		cc -shared -fPIC -Wl,-soname,libMIOpen.so.1 -x c - -o libMIOpen.so.1
-	echo 'int rocblas_sgemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
-			const float *, float *, int), miopenActivationForward(void *, void *, const void *, void *,
-			const void *, const void *, void *, void *);
-		int main(void) {
-			float one = 1;
-			rocblas_sgemm(0, 111, 112, 16, 8, 4, &one, 0, 1, 0, 1, &one, 0, 1);
-			rocblas_sgemm(0, 111, 113, -1, 8, 4, &one, 0, 1, 0, 1, &one, 0, 1);
-			miopenActivationForward(0, 0, &one, 0, 0, &one, 0, 0); return 0; }' |
-		cc -x c - -x none -o calls librocblas.so.4 libMIOpen.so.1 libamdhip64.so.5
-	export LD_LIBRARY_PATH=$PWD
+	make_rocm
 	gputap trace -e hip,rocblas,miopen -- ./calls
 	expect_status 0
 	[ "$(returned)" = "1   hipSetDevice

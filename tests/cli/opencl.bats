@@ -12,11 +12,6 @@ setup() {
 	export POCL_CACHE_DIR=$BATS_FILE_TMPDIR # a kernel is compiled once
 }
 
-need_opencl() {
-	need_file "$examples/opencl/opencl-vectoradd" "OpenCL example (ocl-icd-opencl-dev, opencl-c-headers)"
-	"$examples/opencl/opencl-vectoradd" >/dev/null 2>&1 || skip "no OpenCL device (pocl-opencl-icd)"
-}
-
 # analyse COMMAND ARGUMENT...: its JSON becomes $output.
 analyse() {
 	gputap "$1" --json -o result.json "${@:2}"

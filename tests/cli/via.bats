@@ -2,6 +2,7 @@
 # --via agent: calls that the agent in the traced process records, held against those of uprobes.
 
 load helper
+load rocm
 
 setup() {
 	need_command jq
@@ -66,6 +67,43 @@ same_calls() {
 	# One library alone: what it calls is not recorded.
 	same_calls -e cudnn -- "$programs/neural"
 	jq -se 'map(.name) == ["cudnnCreate", "cudnnConvolutionForward", "cudnnDestroy"]' agent.json
+}
+
+@test "calls of OpenCL are those that uprobes see, also where a program looks them up" {
+	need_probes
+	need_opencl
+	export POCL_CACHE_DIR=$BATS_FILE_TMPDIR # a kernel is compiled once
+	same_calls -e opencl -f '*' -- "$programs/opencl"
+	# A call that returned NULL has the error code that it wrote.
+	jq -se 'any(.name == "clCreateBuffer" and .result == "CL_INVALID_BUFFER_SIZE")' agent.json
+	same_calls -e opencl -f '*' -- "$programs/opencl_commands"
+	same_calls -e opencl --stack fp -- "$examples/opencl/opencl-queues"
+	same_calls -e opencl --failed -- "$programs/opencl"
+	same_calls -e opencl,cuda -- "$programs/opencl" cuda
+	jq -se '[.[].name[:2]] | unique == ["cl", "cu"]' agent.json
+	cat >lookup.py <<-'END'
+		import ctypes
+		library = ctypes.CDLL("libOpenCL.so.1")
+		count = ctypes.c_uint()
+		library.clGetPlatformIDs(0, None, ctypes.byref(count))
+		error = ctypes.c_int()
+		library.clCreateContext(None, 0, None, None, None, ctypes.byref(error))
+	END
+	same_calls -e opencl -f '*' -- python3 lookup.py
+	jq -se 'map([.name, .result]) == [["clGetPlatformIDs", "CL_SUCCESS"], ["clCreateContext", "CL_INVALID_VALUE"]]' agent.json
+}
+
+@test "calls of HIP, rocBLAS, MIOpen and Level Zero are those that uprobes see" {
+	need_probes
+	export LD_LIBRARY_PATH=$programs/vendors
+	need_file "$programs/vendors/vendors" "test program of HIP and Level Zero"
+	for use in hip hip-graphs ze ze-memory; do
+		same_calls -e hip,level-zero -f '*' -- "$programs/vendors/vendors" "$use"
+	done
+	jq -se 'any(.name == "zeMemAllocHost" and .args.size == 10000)' agent.json
+	make_rocm
+	same_calls -e hip,rocblas,miopen -- ./calls
+	jq -se 'map(.name) | contains(["rocblas_sgemm", "miopenActivationForward"])' agent.json
 }
 
 @test "callers by frame pointers are those that uprobes see" {
@@ -233,15 +271,6 @@ account_of() {
 	LD_PRELOAD=libm.so.6 gputap trace --via agent --gpu soft -o out -- sh -c 'echo "$LD_PRELOAD"'
 	expect_status 0
 	expect_output_line 'libgputap-calls\.so:.*libgputap-agent\.so:.*libm\.so\.6$'
-}
-
-@test "with every source, the APIs that the agent does not hook are named" {
-	need_file "$examples/driver" "example"
-	gputap trace --via agent --gpu soft -e all -o out.txt -- "$examples/driver"
-	expect_status 0
-	expect_error_line '^gputap: calls of opencl, hip, hiprtc, rocblas, miopen and level-zero are not recorded with --via agent$'
-	gputap trace --via agent --gpu soft -o out.txt -- "$examples/driver"
-	expect_no_error_line 'are not recorded with'
 }
 
 # With the stand-in runtime, which calls back; without a GPU.

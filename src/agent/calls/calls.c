@@ -331,6 +331,21 @@ static bool copy_memory(void *to, uint64_t from, size_t size, bool is_there)
 	return gt_call_read(to, size, from) == size;
 }
 
+/* The bytes to copy: of an array, those of its elements, which may be fewer than it has room for.
+ */
+static size_t size_of(const struct gt_plan_copy *copy, const uint64_t *words)
+{
+	uint64_t size = copy->bytes;
+
+	if (copy->count) {
+		uint64_t count = (uint32_t)words[(copy->count - 1u) & (GT_PLAN_MAX_SLOTS - 1)];
+
+		if (count * copy->element < size)
+			size = count * copy->element;
+	}
+	return size;
+}
+
 static void copy_all(struct gt_call_frame *frame, enum gt_plan_when when, bool is_there)
 {
 	const struct gt_plan *plan = frame->plan;
@@ -343,22 +358,34 @@ static void copy_all(struct gt_call_frame *frame, enum gt_plan_when when, bool i
 
 		if (copy->when != when || !from || frame->words + count > GT_CALL_WORDS)
 			continue;
-		words[frame->words + count - 1] = 0; /* the rest of the last word */
-		if (!copy_memory(&words[frame->words], from, copy->bytes, is_there))
+		/* The rest of the last word, or of an array. */
+		memset(&words[frame->words], 0, count * sizeof(*words));
+		if (!copy_memory(&words[frame->words], from, size_of(copy, words), is_there))
 			continue;
 		frame->words = (uint16_t)(frame->words + count);
 		frame->call.copied |= (uint8_t)(1 << i);
 	}
 }
 
+/* The address of a string, which a structure may have; 0: there is none. */
+static uint64_t address_of_string(const struct gt_call_frame *frame,
+				  const struct gt_plan_copy *copy, bool is_there)
+{
+	uint64_t from = frame->record[GT_CALL_HEAD_WORDS + (copy->slot & (GT_PLAN_MAX_SLOTS - 1))];
+
+	if (!copy->field || !from)
+		return from;
+	return copy_memory(&from, from + copy->field - 1, sizeof(from), is_there) ? from : 0;
+}
+
 /* Emit a string argument. It precedes the call, and has the time of its entry. */
-static void put_string(struct gt_call_frame *frame, uint8_t slot, bool is_there)
+static void put_string(struct gt_call_frame *frame, const struct gt_plan_copy *copy, bool is_there)
 {
 	union {
 		struct gt_event_string event;
 		char bytes[sizeof(struct gt_event_string) + MAX_STRING + sizeof(uint64_t)];
 	} room;
-	uint64_t from = words_of(frame)[slot & (GT_PLAN_MAX_SLOTS - 1)];
+	uint64_t from = address_of_string(frame, copy, is_there);
 	char *text = room.event.text;
 	size_t size = MAX_STRING - 1, length;
 
@@ -379,7 +406,7 @@ static void put_string(struct gt_call_frame *frame, uint8_t slot, bool is_there)
 	room.event.head.kind = GT_EVENT_string;
 	room.event.head.size = (uint16_t)((sizeof(room.event) + length + 7) & ~7ull);
 	room.event.sequence = frame->call.sequence;
-	room.event.slot = slot;
+	room.event.slot = copy->slot;
 	room.event.truncated = length == MAX_STRING - 1;
 	room.event.function = frame->call.function;
 	gt_call_put(&room.event.head);
@@ -426,15 +453,17 @@ static void put_kernel_arguments(struct gt_call_frame *frame)
 			put_arguments(frame, plan->copy[i].slot);
 }
 
-/* Emit strings, which do not fit into the record. A call that failed may have read nothing. */
+/*
+ * Emit strings, which do not fit into the record. Unless the result says that the call succeeded,
+ * it may have read nothing.
+ */
 static void put_strings(struct gt_call_frame *frame, bool succeeded)
 {
 	const struct gt_plan *plan = frame->plan;
 
 	for (int i = 0; i < plan->copies; i++) {
 		if (plan->copy[i].when == GT_COPY_STRING && !(frame->call.copied & 1 << i)) {
-			put_string(frame, plan->copy[i].slot,
-				   succeeded && plan->result == GT_RESULT_ERROR);
+			put_string(frame, &plan->copy[i], succeeded);
 			frame->call.copied |= (uint8_t)(1 << i);
 		}
 	}
@@ -445,7 +474,7 @@ static void complete_entry_copies(struct gt_call_frame *frame, bool succeeded)
 {
 	if (process.table->entries && !frame->is_uncounted)
 		return;
-	copy_all(frame, GT_COPY_AT_ENTRY, succeeded && frame->plan->result == GT_RESULT_ERROR);
+	copy_all(frame, GT_COPY_AT_ENTRY, succeeded);
 	if (frame->plan->apart && !(frame->flags & GT_AGENT_CALL_WATCHED))
 		put_strings(frame, succeeded);
 }
@@ -676,22 +705,49 @@ struct gt_call_begun gt_call_begin(const uint64_t *saved, struct gt_call_slot *s
 	return (struct gt_call_begun){recorded, row->stack_words};
 }
 
+/* The error code of a failed call that returned NULL, negative. */
+static uint64_t error_code(struct gt_call_frame *frame)
+{
+	const struct gt_plan *plan = frame->plan;
+	uint64_t pointer = words_of(frame)[(plan->error - 1u) & (GT_PLAN_MAX_SLOTS - 1)];
+	int32_t code = 0;
+
+	if (!plan->error || gt_call_read(&code, sizeof(code), pointer) != sizeof(code) ||
+	    code >= 0 || code < -GT_PLAN_UNKNOWN_ERROR)
+		code = -GT_PLAN_UNKNOWN_ERROR;
+	return (uint64_t)(int64_t)code;
+}
+
 static bool has_failed(const struct gt_call_frame *frame)
 {
 	uint32_t result = (uint32_t)frame->call.result;
 
+	if (frame->plan->result == GT_RESULT_POINTER)
+		return frame->call.result >= (uint64_t)-GT_PLAN_UNKNOWN_ERROR;
 	return frame->plan->result == GT_RESULT_ERROR && result && result != frame->plan->pending;
+}
+
+/* Whether the result says that the call succeeded. */
+static bool has_succeeded(const struct gt_call_frame *frame)
+{
+	if (frame->plan->result == GT_RESULT_POINTER)
+		return !has_failed(frame);
+	return frame->plan->result == GT_RESULT_ERROR && !(uint32_t)frame->call.result;
 }
 
 /* The innermost call has returned. */
 static void end_call(struct gt_call_thread *thread, struct gt_call_frame *frame, uint64_t now)
 {
 	const struct gt_plan *plan = frame->plan;
-	bool succeeded = !(uint32_t)frame->call.result, failed = has_failed(frame);
+	bool succeeded, failed;
 
 	frame->call.duration = duration_of(frame, now);
 	if (is_boundary(frame))
 		return;
+	if (plan->result == GT_RESULT_POINTER && !frame->call.result)
+		frame->call.result = error_code(frame);
+	succeeded = has_succeeded(frame);
+	failed = has_failed(frame);
 	if (frame->flags & GT_AGENT_CALL_WATCHED && failed) {
 		/* From here on it is a call that was made. */
 		count(GT_AGENT_CALLS_MADE);
@@ -706,14 +762,14 @@ static void end_call(struct gt_call_thread *thread, struct gt_call_frame *frame,
 	complete_entry_copies(frame, succeeded);
 	frame->call.head.kind = frame->is_uncounted ? GT_EVENT_implicit : GT_EVENT_call;
 	frame->call.head.time = now;
-	if (plan->effect && succeeded)
+	if (plan->effect && !(uint32_t)frame->call.result)
 		gt_call_apply_effect(thread, frame);
 	if (!frame->is_uncounted && process.table->failed_only && !failed) {
 		count(GT_AGENT_CALLS_FILTERED);
 		return;
 	}
-	if (plan->result != GT_RESULT_ERROR || succeeded)
-		copy_all(frame, GT_COPY_AT_SUCCESS, plan->result == GT_RESULT_ERROR);
+	if (plan->result == GT_RESULT_ANY || succeeded)
+		copy_all(frame, GT_COPY_AT_SUCCESS, succeeded);
 	if (frame->is_uncounted && plan->effect)
 		return;
 	frame->call.head.size = (uint16_t)((GT_CALL_HEAD_WORDS + frame->words) * sizeof(uint64_t));

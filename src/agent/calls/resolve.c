@@ -29,7 +29,6 @@ enum {
 	NAME_BUCKETS = 8192, /* powers of two, more than twice the entries */
 	ADDRESS_BUCKETS = 16384,
 	LOCK_ATTEMPTS = 10000,
-	FAILED = 500, /* CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound */
 };
 _Static_assert(2 * SYMBOLS < NAME_BUCKETS, "larger hash tables are needed");
 
@@ -99,15 +98,47 @@ static int find_symbol(const char *name)
 
 /* ---- slots ----------------------------------------------------------------------------- */
 
-/* A call that no library has: its result. */
-static int missing_function(void)
-{
-	return FAILED;
-}
+/*
+ * What is called where no library has a function, by the start of its name: MISSING(start, the
+ * error code that it returns). The last one is for all others.
+ */
+#define MISSING_FUNCTIONS                                                                          \
+	MISSING(hiprtc, 11)     /* HIPRTC_ERROR_INTERNAL_ERROR */                                  \
+	MISSING(cl, -59)        /* CL_INVALID_OPERATION */                                         \
+	MISSING(ze, 0x78000003) /* ZE_RESULT_ERROR_UNSUPPORTED_FEATURE */                          \
+	MISSING(rocblas, 2)     /* rocblas_status_not_implemented */                               \
+	MISSING(miopen, 6)      /* miopenStatusNotImplemented */                                   \
+	MISSING(, 500) /* CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound, hipErrorNotFound */
+
+#define MISSING(start, code)                                                                       \
+	static int missing_##start(void)                                                           \
+	{                                                                                          \
+		return code;                                                                       \
+	}
+MISSING_FUNCTIONS
+#undef MISSING
+
+static const struct {
+	const char *start;
+	int (*function)(void);
+} missing[] = {
+#define MISSING(start, code) {#start, missing_##start},
+	MISSING_FUNCTIONS
+#undef MISSING
+};
 
 static void *missing_pointer(void)
 {
 	return NULL;
+}
+
+static void *missing_function(const char *name)
+{
+	size_t i = 0;
+
+	while (strncmp(name, missing[i].start, strlen(missing[i].start)) != 0)
+		i++;
+	return (void *)missing[i].function;
 }
 
 static void publish_slot(struct gt_call_slot *slot, const struct call_symbol *symbol,
@@ -118,8 +149,9 @@ static void publish_slot(struct gt_call_slot *slot, const struct call_symbol *sy
 	slot->row = symbol->row;
 	slot->per_thread = symbol->name[symbol->base_length] != '\0';
 	if (!function)
-		function = row && row->plan.result != GT_RESULT_ERROR ? (void *)missing_pointer
-								      : (void *)missing_function;
+		function = row && row->plan.result != GT_RESULT_ERROR
+				   ? (void *)missing_pointer
+				   : missing_function(symbol->name);
 	else
 		gt_call_report_library(symbol->row, function);
 	atomic_store_explicit(&slot->function, function, memory_order_relaxed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functions that programs call in place of those of CUDA. Each loads the number of its slot
+ * The functions that programs call in place of those of the API tables. Each loads the number of its slot
  * (slots.h) and jumps to code that all share: where the call is not traced, it jumps on to the
  * library's own function; else it calls gt_call_begin, the function and gt_call_end.
  *

@@ -100,5 +100,7 @@ void *gt_ze_find(void *handle, const char *name, const void *caller)
 	void *function = gt_agent_real_dlsym(gt_agent_is_global(handle) ? RTLD_NEXT : handle, name);
 
 	/* The agent's own functions are found first where a handle includes the program. */
-	return !function || gt_agent_is_own(function) ? function : hook_function(name, function);
+	if (function && !gt_agent_is_own(function))
+		function = hook_function(name, function);
+	return gt_agent_is_global(handle) ? function : gt_agent_wrap(name, function, caller);
 }

@@ -52,17 +52,6 @@ int nanosleep(const struct timespec *time, struct timespec *ret_rest)
 	return clock_nanosleep(CLOCK_MONOTONIC, 0, time, ret_rest);
 }
 
-static bool is_hooked(const struct gt_api_function *function)
-{
-	static const char *const groups[] = {"cuda", "cublas", "cudnn", "nccl"};
-	const char *group = gt_api_group_of(function->library);
-
-	for (size_t i = 0; i < gt_countof(groups); i++)
-		if (!strcmp(group, groups[i]))
-			return true;
-	return false;
-}
-
 static const struct gt_agent_call_table *make_table(size_t *ret_size)
 {
 	unsigned count = gt_api_count();
@@ -169,8 +158,8 @@ static struct {
 	double floats[FLOATS];
 } received;
 
-/* No error code of an API, and no address. */
-static const struct call_result returned = {0x7eadbeef, 0x5ec0};
+/* A failure of each API, which has no such error code: no memory is read. */
+static const struct call_result returned = {(uint64_t)-1000, 0x5ec0};
 
 #define NAMED_2(type, name, a, b) type name##a, type name##b
 #define NAMED_6(name, a, b, c, d, e, f)                                                            \
@@ -495,8 +484,8 @@ static void check_names(const struct gt_api_function *function)
 	static const char *const suffixes[] = {"_ptsz", "_ptds"};
 	bool is_cuda = gt_api_group_bit(function->library) == GT_API_GROUP_CUDA;
 
-	if (has_symbol(function->name, function->name) != is_hooked(function))
-		TAP_FAIL("%s is %shooked", function->name, is_hooked(function) ? "not " : "");
+	if (!has_symbol(function->name, function->name))
+		TAP_FAIL("%s is not hooked", function->name);
 	for (size_t i = 0; i < gt_countof(suffixes); i++) {
 		gt_auto_strbuf variant = GT_STRBUF_INIT;
 
@@ -507,7 +496,7 @@ static void check_names(const struct gt_api_function *function)
 	}
 }
 
-TEST("the functions of CUDA, cuBLAS, cuDNN and NCCL are hooked, and those of no other API")
+TEST("the functions of all APIs are hooked, those of CUDA with their variants")
 {
 	for (unsigned i = 0; i < gt_api_count(); i++)
 		check_names(gt_api_function(i));
