@@ -275,16 +275,20 @@ static void measure_bpftrace(long calls)
 
 /* ---- recorded by the agent ---- */
 
-/* What the child calls, by name. */
+/* What the child calls, by name, and the goals. */
 static const struct {
 	const char *name;
 	void (*call)(void);
 	const char *stack;
+	const char *time_goal, *ratio_goal;
+	const char *output; /* NULL: a capture */
 } agent_cases[] = {
-	{"recorded", call_plain, "none"},
-	{"recorded_with_result", call_with_result, "none"},
-	{"launch", launch, "none"},
-	{"launch_with_stack_of_16", launch_deep, "fp"},
+	{"recorded", call_plain, "none", " (goal: 150)", " (goal: 0.167)", NULL},
+	{"recorded_with_result", call_with_result, "none", "", " (goal: 1.3)", NULL},
+	{"opencl", call_opencl, "none", "", " (goal: 1.3)", NULL},
+	{"launch", launch, "none", "", "", NULL},
+	{"launch_with_stack_of_16", launch_deep, "fp", "", "", NULL},
+	{"live_text", call_plain, "none", "", " (goal: 1.3)", "/dev/null"},
 };
 
 /* The child: make the calls and print the time of one, and its ratio to the empty pair. */
@@ -294,8 +298,31 @@ static int run_child(size_t number, long calls)
 
 	take_windows(agent_cases[number].call, calls / 10);
 	cost = take_windows(agent_cases[number].call, calls);
-	printf("%.2f %.4f\n", cost.all, cost.ratio);
+	printf("cost %.2f %.4f\n", cost.all, cost.ratio);
 	return 0;
+}
+
+/*
+ * Read the child's line, and gputap's totals, which must add up to `calls`; `lost` is increased.
+ * False: they do not, or a line is missing.
+ */
+static bool read_totals(FILE *output, uint64_t calls, struct cost *cost, uint64_t *lost)
+{
+	uint64_t made, complete, unfinished, missed;
+	bool is_measured = false, is_right = false;
+	char line[512];
+
+	while (fgets(line, sizeof(line), output)) {
+		is_measured |= sscanf(line, "cost %lf %lf", &cost->all, &cost->ratio) == 2;
+		if (sscanf(line,
+			   "gputap: %" SCNu64 " calls via agent: %" SCNu64 " complete, %" SCNu64
+			   " unfinished, %" SCNu64 " lost",
+			   &made, &complete, &unfinished, &missed) != 4)
+			continue;
+		is_right = made == calls && complete + missed == calls;
+		*lost += missed;
+	}
+	return is_measured && is_right;
 }
 
 /* Run this program with the calls of a case under the agent. */
@@ -303,28 +330,26 @@ static struct cost by_agent(size_t number, const char *self, long calls, uint64_
 {
 	char capture[] = "/dev/shm/gputap-bench-XXXXXX.gtap", command[1024];
 	int fd = mkstemps(capture, strlen(".gtap"));
-	const struct cost failed = {-1, -1, -1};
-	struct cost cost = failed;
+	const char *path = agent_cases[number].output ? agent_cases[number].output : capture;
+	struct cost cost = {-1, -1, -1};
 	FILE *output;
 
 	if (fd < 0)
-		return failed;
+		return cost;
 	close(fd);
 	snprintf(command, sizeof(command),
 		 "LD_LIBRARY_PATH=%s %s trace --gpu nvidia --via agent --ring-size 256M -f "
-		 "'cuda?etDevice,cudaLaunchKernel' --stack %s -o %s -- "
-		 "%s --child %zu %ld 2>/dev/null",
-		 STANDIN, GPUTAP, agent_cases[number].stack, capture, self, number, calls);
+		 "'cuda?etDevice,cudaLaunchKernel,clSetKernelArg' --stack %s -o %s -- "
+		 "%s --child %zu %ld 2>&1",
+		 STANDIN, GPUTAP, agent_cases[number].stack, path, self, number, calls);
 	output = popen(command, "r");
-	if (output && fscanf(output, "%lf %lf", &cost.all, &cost.ratio) != 2)
-		cost = failed;
+	if (!output || !read_totals(output, (uint64_t)(calls + calls / 10), &cost, lost)) {
+		fprintf(stderr, "trace-cost: the agent's totals of %s do not add up to %ld calls\n",
+			agent_cases[number].name, calls + calls / 10);
+		cost.all = -1;
+	}
 	if (output)
 		pclose(output);
-	if (cost.all > 0 && !is_accounted(capture, (uint64_t)(calls + calls / 10), lost)) {
-		fprintf(stderr, "trace-cost: the agent's totals do not add up to %ld calls\n",
-			calls + calls / 10);
-		cost = failed;
-	}
 	unlink(capture);
 	return cost;
 }
@@ -339,9 +364,9 @@ static int measure_agent(const char *self, long calls)
 		if (cost.all <= 0)
 			return 1;
 		printf("agent.%s %.1f ns a call%s\n", agent_cases[i].name, cost.all,
-		       i ? "" : " (goal: 150)");
+		       agent_cases[i].time_goal);
 		printf("agent.%s/empty_pair %.3f x%s\n", agent_cases[i].name, cost.ratio,
-		       i ? "" : " (goal: 0.167)");
+		       agent_cases[i].ratio_goal);
 	}
 	printf("agent.lost %" PRIu64 " calls\n", lost);
 	return 0;
@@ -392,11 +417,11 @@ int main(int count, char **arguments)
 	struct probe_pair *reference;
 	int status;
 
+	if (!open_opencl())
+		return 1;
 	if (count == 4 && !strcmp(arguments[1], "--child"))
 		return run_child(strtoul(arguments[2], NULL, 10) % gt_countof(agent_cases),
 				 strtol(arguments[3], NULL, 10));
-	if (!open_opencl())
-		return 1;
 	gt_load_set_verbose(false);
 	if (gt_load_check(NULL)) {
 		printf("trace.untraced skip BPF programs cannot be loaded here\n");
