@@ -115,7 +115,7 @@ static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 	for (size_t i = 0; best && i < fatbin->entry_count && !result; i++) {
 		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
 
-		if (entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture)
+		if (gt_fatbin_is_part(entry, best))
 			result = add_text(image, entry, diag);
 	}
 	if (!result && !image->texts.count)

@@ -315,43 +315,56 @@ void gt_fatbin_free(struct gt_fatbin *fatbin)
 	free(fatbin);
 }
 
-static bool suits(const struct gt_fatbin_entry *entry, uint32_t device)
+static bool suits(const struct gt_fatbin_entry *entry, enum gt_fatbin_kind kind, uint32_t device)
 {
-	if (entry->kind != GT_FATBIN_KIND_PTX)
+	bool is_family = entry->architecture / 10 == device / 10;
+
+	if (entry->kind != kind || entry->architecture > device)
 		return false;
 	if (entry->flags & GT_FATBIN_FLAG_ARCH_A)
 		return entry->architecture == device;
-	if (entry->flags & GT_FATBIN_FLAG_ARCH_F)
-		return entry->architecture <= device && entry->architecture / 10 == device / 10;
-	return entry->architecture <= device;
+	return is_family || (kind == GT_FATBIN_KIND_PTX && !(entry->flags & GT_FATBIN_FLAG_ARCH_F));
+}
+
+/* Of equal architectures, the more specific code: nvcc adds sm_90 to sm_90a. */
+static uint64_t preference(const struct gt_fatbin_entry *entry)
+{
+	bool is_exact = entry->flags & GT_FATBIN_FLAG_ARCH_A;
+	bool is_family = entry->flags & GT_FATBIN_FLAG_ARCH_F;
+
+	return (uint64_t)entry->architecture * 3 + (is_exact ? 2 : is_family);
+}
+
+static const struct gt_fatbin_entry *find_best(const struct gt_fatbin *fatbin,
+					       enum gt_fatbin_kind kind, uint32_t device)
+{
+	const struct gt_fatbin_entry *best = NULL;
+
+	for (size_t i = 0; i < fatbin->entry_count; i++) {
+		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+
+		if (suits(entry, kind, device) && (!best || preference(entry) > preference(best)))
+			best = entry;
+	}
+	return best;
 }
 
 const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin, uint32_t device)
 {
-	const struct gt_fatbin_entry *best = NULL;
-
-	for (size_t i = 0; i < fatbin->entry_count; i++) {
-		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
-
-		if (suits(entry, device) && (!best || entry->architecture > best->architecture))
-			best = entry;
-	}
-	return best;
+	return find_best(fatbin, GT_FATBIN_KIND_PTX, device);
 }
 
 const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device)
 {
-	const struct gt_fatbin_entry *best = NULL;
+	return find_best(fatbin, GT_FATBIN_KIND_ELF, device);
+}
 
-	for (size_t i = 0; i < fatbin->entry_count; i++) {
-		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+bool gt_fatbin_is_part(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best)
+{
+	const uint64_t flags = GT_FATBIN_FLAG_ARCH_A | GT_FATBIN_FLAG_ARCH_F;
 
-		if (entry->kind == GT_FATBIN_KIND_ELF && entry->architecture <= device &&
-		    entry->architecture / 10 == device / 10 &&
-		    (!best || entry->architecture > best->architecture))
-			best = entry;
-	}
-	return best;
+	return entry->kind == best->kind && entry->architecture == best->architecture &&
+	       (entry->flags & flags) == (best->flags & flags);
 }
 
 uint32_t gt_fatbin_max_registers(const char *options, size_t length)

@@ -118,16 +118,21 @@ void gt_fatbin_payload_free(struct gt_fatbin_payload *payload);
 
 /*
  * Selects the PTX for a device as the CUDA driver does: the highest architecture that is not above
- * the device's; one with `a` only for exactly this device, one with `f` only in its family. NULL:
- * none. device: compute capability, 75 for 7.5.
+ * the device's; one with `a` only for exactly this device, one with `f` only in its family; of
+ * equal ones that with `a`, then that with `f`. NULL: none. device: compute capability, 75 for 7.5.
  */
 const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin, uint32_t device);
 
 /*
  * Selects the cubin that a device executes: the highest architecture of its major version that is
- * not above the device's. NULL: none.
+ * not above the device's; `a` and `f` as above. NULL: none.
  */
 const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device);
+/*
+ * Return whether an entry is of the same kind and for the same target as the best one: the parts of
+ * a linked program have an entry each.
+ */
+bool gt_fatbin_is_part(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best);
 
 /*
  * The limit of registers among options of nvcc or ptxas: "-maxrregcount=32", "-maxrregcount 32". 0:

@@ -288,21 +288,13 @@ static int select_cubin(const struct gt_patch_options *options,
 
 /* ---- several PTX entries ---------------------------------------------------------------- */
 
-static bool is_alternative(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best)
-{
-	const uint64_t flags = GT_FATBIN_FLAG_ARCH_A | GT_FATBIN_FLAG_ARCH_F;
-
-	return entry->kind == GT_FATBIN_KIND_PTX && entry->architecture == best->architecture &&
-	       (entry->flags & flags) == (best->flags & flags);
-}
-
 /* Whether there are several texts for one architecture: of a program that was linked. */
 static bool has_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_entry *best)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < fatbin->entry_count; i++)
-		count += is_alternative(&fatbin->entries[i], best);
+		count += gt_fatbin_is_part(&fatbin->entries[i], best);
 	return count > 1;
 }
 
@@ -316,7 +308,7 @@ static int select_parts(const struct gt_fatbin_entry *best, struct gt_patch_sele
 	for (size_t i = 0; i < fatbin->entry_count && !error; i++) {
 		gt_auto_fatbin_payload payload = {0};
 
-		if (!is_alternative(&fatbin->entries[i], best))
+		if (!gt_fatbin_is_part(&fatbin->entries[i], best))
 			continue;
 		if (ptx->texts.count == GT_CUBIN_MAX_TEXTS)
 			return gt_diag(diag, -E2BIG, "patch", NULL,

@@ -313,6 +313,40 @@ TEST("the best PTX is the highest that the device can run")
 	}
 }
 
+TEST("of PTX or cubins for one architecture the most specific one is the best, in any order")
+{
+	enum { A = GT_FATBIN_FLAG_ARCH_A, F = GT_FATBIN_FLAG_ARCH_F };
+	static const struct gt_fatbin_entry targets[] = {
+		{.architecture = 100, .flags = A},
+		{.architecture = 100, .flags = F},
+		{.architecture = 100},
+		{.architecture = 90},
+	};
+	static const struct {
+		uint32_t device;
+		int ptx, cubin; /* index in `targets`; -1: none */
+	} cases[] = {{90, 3, 3}, {100, 0, 0}, {103, 1, 1}, {120, 2, -1}};
+
+	for (size_t turn = 0; turn < 4; turn++) {
+		struct gt_fatbin_entry entries[8];
+		const struct gt_fatbin fatbin = {.entries = entries, .entry_count = 8};
+
+		for (size_t i = 0; i < 8; i++) {
+			entries[i] = targets[(i + turn) % 4];
+			entries[i].kind = i < 4 ? GT_FATBIN_KIND_ELF : GT_FATBIN_KIND_PTX;
+			entries[i].version_minor = (uint16_t)((i + turn) % 4);
+		}
+		for (size_t i = 0; i < gt_countof(cases); i++) {
+			const struct gt_fatbin_entry *found[] = {
+				gt_fatbin_best_ptx(&fatbin, cases[i].device),
+				gt_fatbin_best_cubin(&fatbin, cases[i].device)};
+
+			CHECK_INT(found[0] ? found[0]->version_minor : -1, cases[i].ptx);
+			CHECK_INT(found[1] ? found[1]->version_minor : -1, cases[i].cubin);
+		}
+	}
+}
+
 TEST("a container truncated at any byte is rejected")
 {
 	size_t size;
