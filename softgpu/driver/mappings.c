@@ -19,8 +19,10 @@ struct physical_memory {
 	int fd;
 	uint64_t size;
 	CUmemAllocationProp properties;
-	unsigned int references; /* the handle's and those of mappings */
-	bool is_charged;         /* to the device's memory; imported memory is another process's */
+	unsigned int
+		handles; /* by cuMemCreate and cuMemRetainAllocationHandle: one number for all */
+	unsigned int mappings; /* the memory exists while it has a handle or a mapping */
+	bool is_charged;       /* to the device's memory; imported memory is another process's */
 };
 
 /* A mapping, in a list, since programs have few. */
@@ -42,9 +44,9 @@ static void *pointer_to(uint64_t address)
 
 /* ---- physical memory ------------------------------------------------------------------- */
 
-static void unreference_physical(struct physical_memory *memory)
+static void free_unused(struct physical_memory *memory)
 {
-	if (--memory->references)
+	if (memory->handles || memory->mappings)
 		return;
 	if (memory->is_charged)
 		sg_memory_uncharge(memory->properties.location.id, memory->size);
@@ -68,7 +70,7 @@ static CUresult add_physical(int fd, uint64_t size, const CUmemAllocationProp *p
 		free(memory);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*memory = (struct physical_memory){fd, size, *properties, 1, is_charged};
+	*memory = (struct physical_memory){fd, size, *properties, 1, 0, is_charged};
 	*ret_handle = (uintptr_t)memory;
 	return CUDA_SUCCESS;
 }
@@ -118,8 +120,9 @@ SG_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&state.lock);
 	memory = find_physical(handle);
 	if (memory) {
-		sg_handle_remove(memory);
-		unreference_physical(memory);
+		if (!--memory->handles)
+			sg_handle_remove(memory);
+		free_unused(memory);
 	} else {
 		result = CUDA_ERROR_INVALID_VALUE;
 	}
@@ -273,7 +276,7 @@ static CUresult map_locked(uint64_t address, uint64_t size, struct physical_memo
 	}
 	*mapping = (struct virtual_mapping){address, size, memory, state.mappings};
 	state.mappings = mapping;
-	memory->references++;
+	memory->mappings++;
 	return CUDA_SUCCESS;
 }
 
@@ -301,7 +304,8 @@ static CUresult unmap_one_locked(struct virtual_mapping **link)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	*link = mapping->next;
-	unreference_physical(mapping->memory);
+	mapping->memory->mappings--;
+	free_unused(mapping->memory);
 	free(mapping);
 	return CUDA_SUCCESS;
 }
@@ -419,9 +423,12 @@ SG_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 		if ((uintptr_t)pointer - mapping->address >= mapping->size)
 			continue;
 		/* A released handle becomes valid again. */
-		if (!sg_handle_is(mapping->memory, SG_HANDLE_MEMORY))
-			sg_handle_add(mapping->memory, SG_HANDLE_MEMORY);
-		mapping->memory->references++;
+		if (!mapping->memory->handles &&
+		    !sg_handle_add(mapping->memory, SG_HANDLE_MEMORY)) {
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+			break;
+		}
+		mapping->memory->handles++;
 		*handle = (uintptr_t)mapping->memory;
 		result = CUDA_SUCCESS;
 		break;

@@ -283,6 +283,48 @@ TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
 	end(&driver);
 }
 
+TEST("a handle of physical memory is valid until each of its references is released")
+{
+	struct driver driver = begin();
+	CUmemAllocationProp properties = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+	};
+	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+	CUmemGenericAllocationHandle handle, retained;
+	const size_t size = 2 << 20;
+	size_t before, after, total;
+	CUdeviceptr place;
+	int seen = 0;
+
+	CHECK_OK(cuMemGetInfo(&before, &total));
+	CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+	CHECK_OK(cuMemAddressReserve(&place, 2 * size, 0, 0, 0));
+	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
+	CHECK_OK(cuMemRetainAllocationHandle(&retained, (void *)(uintptr_t)(place + 100)));
+	CHECK(retained == handle);
+	CHECK_OK(cuMemRelease(retained));
+	/* The handle of cuMemCreate remains: the memory can have a second address. */
+	CHECK_OK(cuMemMap(place + size, size, 0, handle, 0));
+	CHECK_OK(cuMemSetAccess(place, 2 * size, &access, 1));
+	CHECK_OK(cuMemsetD32(place, 7, 1));
+	CHECK_OK(cuMemcpyDtoH(&seen, place + size, 4));
+	CHECK_INT(seen, 7);
+	CHECK_OK(cuMemRelease(handle));
+	CHECK_CUDA(cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemRetainAllocationHandle(&retained, (void *)(uintptr_t)(place + size)));
+	CHECK_OK(cuMemUnmap(place, 2 * size));
+	CHECK_OK(cuMemGetInfo(&after, &total));
+	CHECK_INT(before - after, size);
+	CHECK_OK(cuMemRelease(retained));
+	CHECK_CUDA(cuMemRelease(retained), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemGetInfo(&after, &total));
+	CHECK_INT(before - after, 0);
+	CHECK_OK(cuMemAddressFree(place, 2 * size));
+	end(&driver);
+}
+
 TEST("adjacent mappings are one range of memory")
 {
 	struct driver driver = begin();
