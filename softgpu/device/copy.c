@@ -61,7 +61,7 @@ static enum copy_side_memory find_side_memory(struct copy_span span, bool device
 			return SIDE_PAGEABLE;
 		return SIDE_WRONG;
 	}
-	if (allocation.kind == SG_MEMORY_MANAGED)
+	if (sg_memory_is_managed(&allocation))
 		return SIDE_MANAGED;
 	return sg_memory_is_host(&allocation) ? SIDE_PINNED : SIDE_DEVICE;
 }

@@ -155,6 +155,7 @@ static int start_machine(struct gt_diag *diag)
 		.arena_size = sg_state.arena_size,
 		.timeout_ns = config->timeout_ns,
 		.host = {.allocate = sg_memory_host_allocate,
+			 .allocate_managed = sg_memory_host_allocate_managed,
 			 .release = sg_memory_host_release,
 			 .output = print_output,
 			 .set_condition = sg_condition_set,

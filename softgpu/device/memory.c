@@ -344,7 +344,7 @@ CUresult sg_memory_free(uint64_t address, unsigned int kinds, struct sg_allocati
 
 void sg_memory_free_context(struct CUctx_st *context)
 {
-	const unsigned int kinds = ~(1u << SG_MEMORY_MODULE);
+	const unsigned int kinds = ~(1u << SG_MEMORY_MODULE | 1u << SG_MEMORY_VARIABLES);
 
 	for (;;) {
 		uint64_t address = 0;
@@ -520,9 +520,10 @@ uint64_t sg_memory_used(int device)
 
 /* ---- for the machine ------------------------------------------------------------------- */
 
-int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address)
+static int allocate_variables(enum sg_memory_kind kind, uint64_t size, uint64_t alignment,
+			      uint64_t *ret_address)
 {
-	struct sg_allocation wanted = {.kind = SG_MEMORY_MODULE, .size = size ? size : 1};
+	struct sg_allocation wanted = {.kind = kind, .size = size ? size : 1};
 	struct sg_thread *self = sg_thread_self();
 
 	/* Modules are loaded by the thread in which their context is current. */
@@ -531,7 +532,18 @@ int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint6
 	return sg_memory_allocate(&wanted, alignment, ret_address) ? -ENOMEM : 0;
 }
 
+int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address)
+{
+	return allocate_variables(SG_MEMORY_MODULE, size, alignment, ret_address);
+}
+
+int sg_memory_host_allocate_managed(void *user, uint64_t size, uint64_t alignment,
+				    uint64_t *ret_address)
+{
+	return allocate_variables(SG_MEMORY_VARIABLES, size, alignment, ret_address);
+}
+
 void sg_memory_host_release(void *user, uint64_t address, uint64_t size)
 {
-	sg_memory_free(address, 1u << SG_MEMORY_MODULE, NULL);
+	sg_memory_free(address, 1u << SG_MEMORY_MODULE | 1u << SG_MEMORY_VARIABLES, NULL);
 }

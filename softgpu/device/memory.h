@@ -16,6 +16,7 @@ enum sg_memory_kind {
 	SG_MEMORY_POOL,       /* cudaMallocAsync: `pool` is set */
 	SG_MEMORY_GRAPH,      /* of a graph's node: only kernels after it may access it */
 	SG_MEMORY_MODULE,     /* a module's variables: freed with the module only */
+	SG_MEMORY_VARIABLES,  /* managed variables: freed with their library only */
 	SG_MEMORY_PHYSICAL,   /* arrays: kernels have no address of it */
 	SG_MEMORY_MAPPED,     /* cuMemMap: at an address that the program chooses */
 	SG_MEMORY_IMPORTED,   /* cuIpcOpenMemHandle */
@@ -45,12 +46,17 @@ struct sg_allocation {
 	uint64_t mapping, mapping_size;  /* what munmap is to be called on; 0: nothing */
 	bool going;                      /* its end is submitted to a stream */
 	bool is_live;                    /* SG_MEMORY_GRAPH: between its node and its end */
-	struct sg_advice advice;         /* SG_MEMORY_MANAGED */
+	struct sg_advice advice;         /* of managed memory */
 };
 
 static inline bool sg_memory_is_host(const struct sg_allocation *allocation)
 {
 	return allocation->kind == SG_MEMORY_HOST || allocation->kind == SG_MEMORY_REGISTERED;
+}
+
+static inline bool sg_memory_is_managed(const struct sg_allocation *allocation)
+{
+	return allocation->kind == SG_MEMORY_MANAGED || allocation->kind == SG_MEMORY_VARIABLES;
 }
 
 /* Managed memory is both host and device memory for copies. */
@@ -120,4 +126,6 @@ void sg_memory_uncharge(int device, uint64_t bytes);
 
 /* The callbacks of the machine for the memory of modules (struct sg_host). */
 int sg_memory_host_allocate(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address);
+int sg_memory_host_allocate_managed(void *user, uint64_t size, uint64_t alignment,
+				    uint64_t *ret_address);
 void sg_memory_host_release(void *user, uint64_t address, uint64_t size);

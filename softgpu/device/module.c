@@ -9,6 +9,7 @@
 
 #include "device/handles.h"
 #include "device/image.h"
+#include "device/memory.h"
 #include "device/report.h"
 #include "ptx/ptx.h"
 
@@ -30,6 +31,8 @@ static void free_library(CUlibrary library)
 	gt_vec_free(&library->kernels);
 	gt_vec_free(&library->parsed);
 	gt_vec_free(&library->modules);
+	if (library->managed.size)
+		sg_memory_host_release(NULL, library->managed.address, library->managed.size);
 	pthread_mutex_destroy(&library->lock);
 	free(library);
 }
@@ -214,7 +217,7 @@ static CUresult load_code(CUlibrary library, CUmodule module, struct gt_diag *di
 		return CUDA_ERROR_INVALID_PTX;
 	error = sg_module_load(sg_state.machine,
 			       (const struct gt_ptx_module *const *)library->parsed.items,
-			       library->parsed.count, &module->code, diag);
+			       library->parsed.count, &library->managed, &module->code, diag);
 	if (error == -ENOMEM)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (error)

@@ -50,8 +50,9 @@ struct CUlib_st {
 	pthread_mutex_t lock;
 	GT_VEC(struct gt_ptx_module *) parsed;
 	GT_VEC(CUkernel) kernels;
-	GT_VEC(CUmodule) modules; /* one for each context that uses it */
-	uint32_t max_registers;   /* that its kernels report; 0: no limit */
+	GT_VEC(CUmodule) modules;  /* one for each context that uses it */
+	struct sg_managed managed; /* of its modules */
+	uint32_t max_registers;    /* that its kernels report; 0: no limit */
 };
 
 /* The JIT options of a load. */

@@ -169,7 +169,7 @@ static CUresult try_to_load(CUlinkState state, struct gt_ptx_module **parsed, st
 			return CUDA_ERROR_INVALID_PTX;
 	}
 	if (sg_module_load(sg_state.machine, (const struct gt_ptx_module *const *)parsed, count,
-			   &module, diag))
+			   NULL, &module, diag))
 		return CUDA_ERROR_INVALID_PTX;
 	return CUDA_SUCCESS;
 }

@@ -11,11 +11,17 @@
 enum { PITCH_ALIGNMENT = 512 };
 
 static const char *const kind_names[] = {
-	[SG_MEMORY_DEVICE] = "device", [SG_MEMORY_MANAGED] = "managed",
-	[SG_MEMORY_POOL] = "pool",     [SG_MEMORY_GRAPH] = "graph",
-	[SG_MEMORY_MODULE] = "module", [SG_MEMORY_PHYSICAL] = "physical",
-	[SG_MEMORY_MAPPED] = "mapped", [SG_MEMORY_IMPORTED] = "imported",
-	[SG_MEMORY_HOST] = "host",     [SG_MEMORY_REGISTERED] = "registered",
+	[SG_MEMORY_DEVICE] = "device",
+	[SG_MEMORY_MANAGED] = "managed",
+	[SG_MEMORY_POOL] = "pool",
+	[SG_MEMORY_GRAPH] = "graph",
+	[SG_MEMORY_MODULE] = "module",
+	[SG_MEMORY_PHYSICAL] = "physical",
+	[SG_MEMORY_MAPPED] = "mapped",
+	[SG_MEMORY_IMPORTED] = "imported",
+	[SG_MEMORY_VARIABLES] = "managed",
+	[SG_MEMORY_HOST] = "host",
+	[SG_MEMORY_REGISTERED] = "registered",
 };
 
 /* The log record of a finished call. */

@@ -24,7 +24,7 @@ static CUresult write_pointer_attribute(CUpointer_attribute attribute,
 		*(CUdeviceptr *)data = address;
 		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!host && allocation->kind != SG_MEMORY_MANAGED)
+		if (!host && !sg_memory_is_managed(allocation))
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)address;
 		break;
@@ -35,7 +35,7 @@ static CUresult write_pointer_attribute(CUpointer_attribute attribute,
 		*(unsigned long long *)data = allocation->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(bool *)data = allocation->kind == SG_MEMORY_MANAGED;
+		*(bool *)data = sg_memory_is_managed(allocation);
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)data = allocation->device;
@@ -151,7 +151,7 @@ SG_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute att
 static CUresult find_managed(CUdeviceptr address, size_t size, struct sg_allocation *ret_allocation)
 {
 	if (!size || !sg_memory_find_range(address, size, ret_allocation) ||
-	    ret_allocation->kind != SG_MEMORY_MANAGED)
+	    !sg_memory_is_managed(ret_allocation))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }

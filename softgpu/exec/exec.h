@@ -56,6 +56,9 @@ struct sg_host {
 	 * loaded, and malloc in kernels fails.
 	 */
 	int (*allocate)(void *user, uint64_t size, uint64_t alignment, uint64_t *ret_address);
+	/* The same for managed variables (struct sg_managed). */
+	int (*allocate_managed)(void *user, uint64_t size, uint64_t alignment,
+				uint64_t *ret_address);
 	void (*release)(void *user, uint64_t address, uint64_t size);
 	/* Text that a kernel wrote, one call per printf; not NUL-terminated. NULL: discarded. */
 	void (*output)(void *user, enum sg_output output, const char *text, size_t length);
@@ -121,16 +124,29 @@ bool sg_memory_is_allowed(const struct sg_machine *machine, uint64_t address, ui
 /* ---- modules --------------------------------------------------------------------------- */
 
 /*
+ * The memory of a program's managed variables: one for the modules of all contexts. size 0: there
+ * is none yet.
+ */
+struct sg_managed {
+	uint64_t address, size;
+};
+
+/*
  * Loads parsed modules as one: .extern names are resolved among them, .weak and .common
  * definitions merge, and an unresolved name is an error. The parsed modules may be freed
  * afterwards. Memory for variables is allocated and initialised.
+ *
+ * managed: where the managed variables are. The first module of a program that has some allocates
+ * and initialises them; the caller releases the memory after the last one. NULL: they are the
+ * module's own, like the others.
  *
  * -EINVAL: cannot be decoded; diag has the line of the text and the reason, e.g.
  * "line 12: opcode 'wgmma' in function 'k' is not supported by the software device".
  * -ENOENT: an unresolved name; -EEXIST: a name defined twice; -ENOMEM.
  */
 int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const *parsed,
-		   size_t count, struct sg_module **ret_module, struct gt_diag *diag);
+		   size_t count, struct sg_managed *managed, struct sg_module **ret_module,
+		   struct gt_diag *diag);
 /* Parses and loads the text of one module; also returns the errors of gt_ptx_parse. */
 int sg_module_load_text(struct sg_machine *machine, const char *text, size_t length,
 			struct sg_module **ret_module, struct gt_diag *diag);

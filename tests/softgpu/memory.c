@@ -357,6 +357,79 @@ TEST("adjacent mappings are one range of memory")
 	end(&driver);
 }
 
+static const char managed_ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .global .attribute(.managed) .align 8 .u64 cell = 40;\n"
+	".visible .global .attribute(.managed) .align 4 .b8 bytes[5000];\n"
+	".visible .global .align 8 .u64 own = 7;\n"
+	".visible .entry add()\n{\n"
+	"\t.reg .u64 %r<3>;\n"
+	"\tld.global.u64 %r0, [own];\n"
+	"\tatom.global.add.u64 %r1, [cell], %r0;\n"
+	"\tst.global.u64 [own], 1;\n"
+	"\tret;\n}\n";
+
+static void add_in_context(CUcontext context, CUlibrary library, volatile uint64_t *expected_cell)
+{
+	CUdeviceptr cell, own;
+	CUkernel kernel;
+	size_t size;
+
+	CHECK_OK(cuCtxSetCurrent(context));
+	CHECK_OK(cuLibraryGetKernel(&kernel, library, "add"));
+	CHECK_OK(launch((CUfunction)kernel, 1, 1, NULL, NULL));
+	CHECK_OK(cuCtxSynchronize());
+	CHECK_OK(cuLibraryGetManaged(&cell, &size, library, "cell"));
+	CHECK(cell == (uintptr_t)expected_cell);
+	CHECK_INT(size, 8);
+	CHECK_OK(cuLibraryGetGlobal(&own, &size, library, "own"));
+	CHECK_INT(*(uint64_t *)(uintptr_t)own, 1);
+}
+
+TEST("managed variables are the same memory in every context, initialized once")
+{
+	struct driver driver = begin();
+	CUmemLocation device = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+	volatile uint64_t *cell;
+	CUdeviceptr address;
+	CUlibrary library;
+	CUcontext other;
+	uint64_t before;
+	bool is_managed = false;
+	size_t size;
+
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 1));
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	before = free_memory();
+	CHECK_OK(cuLibraryLoadData(&library, managed_ptx, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK_OK(cuLibraryGetManaged(&address, &size, library, "cell"));
+	cell = (uint64_t *)(uintptr_t)address;
+	CHECK_INT(*cell, 40);
+	add_in_context(driver.context, library, cell);
+	CHECK_INT(*cell, 47);
+	add_in_context(other, library, cell);
+	CHECK_INT(*cell, 54);
+	add_in_context(driver.context, library, cell);
+	CHECK_INT(*cell, 55);
+	/* A context that loads the program after the first one has gone gets its values, too. */
+	CHECK_OK(cuCtxDestroy(other));
+	CHECK_OK(cuCtxCreate(&other, NULL, 0, 1));
+	add_in_context(other, library, cell);
+	CHECK_INT(*cell, 62);
+
+	CHECK_OK(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
+	CHECK(is_managed);
+	CHECK_OK(cuMemPrefetchAsync(address, 8, device, 0, NULL));
+	CHECK_OK(cuMemAdvise(address, 8, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+	CHECK_CUDA(cuMemFree(address & ~UINT64_C(511)), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuLibraryUnload(library));
+	CHECK_CUDA(cuMemsetD8(address, 0, 1), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuCtxDestroy(other));
+	CHECK_OK(cuCtxSetCurrent(driver.context));
+	CHECK_INT(free_memory(), before);
+	end(&driver);
+}
+
 static int range_attribute(CUdeviceptr memory, CUmem_range_attribute attribute)
 {
 	int value = -99;

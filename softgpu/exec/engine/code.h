@@ -34,6 +34,7 @@ struct sg_access;
 struct sg_exchange;
 struct sg_instruction;
 struct sg_machine;
+struct sg_managed;
 struct sg_warp;
 
 /* Executes an instruction for the lanes of warp->exec; returns the next one, NULL to stop. */
@@ -265,9 +266,9 @@ struct sg_module {
 
 /* ---- modules (module.c, link.c, callgraph.c) ------------------------------------------- */
 
-/* Fills a new module from parsed ones. On failure the caller frees it. */
+/* Fills a new module from parsed ones: see sg_module_load. On failure the caller frees it. */
 int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *parsed,
-		   size_t count, struct gt_diag *diag);
+		   size_t count, struct sg_managed *managed, struct gt_diag *diag);
 bool sg_module_is_const(const struct sg_module *module, uint64_t address);
 void sg_function_free(struct sg_function *function);
 /* Whether a call passes the values that a function takes and returns (ops/call.c). */

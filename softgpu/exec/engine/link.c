@@ -19,8 +19,14 @@ struct link_storage {
 	struct sg_unit *unit;
 	uint64_t offset; /* bytes into the module's memory, or the number of a shared variable */
 	bool is_shared;
+	bool is_managed;   /* in the memory that the program's modules share */
 	bool is_reference; /* to a texture or surface; offset: its number among the module's */
 	bool is_weak;
+};
+
+/* Memory for variables. */
+struct link_segment {
+	uint64_t size, alignment, address;
 };
 
 struct linker {
@@ -33,7 +39,8 @@ struct linker {
 	struct gt_hash *function_names; /* to index of definitions + 1 */
 	struct gt_hash *sources;        /* the same, by struct gt_ptx_function */
 	struct gt_hash *storage_names;  /* to index of storages + 1 */
-	uint64_t memory_size, alignment;
+	struct link_segment own, managed;
+	struct sg_managed *shared; /* with other modules of the program; NULL: nothing is */
 };
 
 static void *as_value(size_t index)
@@ -230,12 +237,15 @@ static uint32_t aligned_for(const struct gt_ptx_variable *variable)
 static int define_memory(struct linker *linker, struct link_storage *storage)
 {
 	uint64_t alignment = aligned_for(storage->source);
+	struct link_segment *segment = &linker->own;
 
-	if (alignment > SG_GRANULE)
-		linker->alignment = alignment > linker->alignment ? alignment : linker->alignment;
-	storage->offset = (linker->memory_size + alignment - 1) & ~(alignment - 1);
-	linker->memory_size = storage->offset + gt_ptx_variable_size(storage->source);
-	if (linker->memory_size > 1ull << 40)
+	storage->is_managed = linker->shared && storage->source->is_managed;
+	if (storage->is_managed)
+		segment = &linker->managed;
+	segment->alignment = alignment > segment->alignment ? alignment : segment->alignment;
+	storage->offset = (segment->size + alignment - 1) & ~(alignment - 1);
+	segment->size = storage->offset + gt_ptx_variable_size(storage->source);
+	if (segment->size > 1ull << 40)
 		return gt_diag(linker->diag, -E2BIG, "load", NULL,
 			       "the module's variables are too big");
 	return 0;
@@ -369,35 +379,66 @@ static int define_variables(struct linker *linker)
 	return error;
 }
 
+static int allocate_segment(struct linker *linker, struct link_segment *segment,
+			    int (*allocate)(void *user, uint64_t size, uint64_t alignment,
+					    uint64_t *ret_address))
+{
+	int error = -ENOMEM;
+
+	if (!segment->size)
+		return 0;
+	if (!allocate)
+		return gt_diag(linker->diag, error, "load", NULL,
+			       "no device memory for the module's variables");
+	error = allocate(linker->module->machine->host.user, segment->size,
+			 segment->alignment > SG_GRANULE ? segment->alignment : SG_GRANULE,
+			 &segment->address);
+	if (error)
+		return gt_diag(linker->diag, error, "load", NULL,
+			       "no device memory for the module's variables (%llu bytes)",
+			       (unsigned long long)segment->size);
+	memset((void *)(uintptr_t)segment->address, 0, segment->size);
+	return 0;
+}
+
 static int allocate_variables(struct linker *linker)
 {
 	struct sg_module *module = linker->module;
 	const struct sg_host *host = &module->machine->host;
-	int error;
+	int error = allocate_segment(linker, &linker->own, host->allocate);
 
-	if (!linker->memory_size)
-		return 0;
-	if (!host->allocate)
-		return gt_diag(linker->diag, -ENOMEM, "load", NULL,
-			       "no device memory for the module's variables");
-	error = host->allocate(host->user, linker->memory_size,
-			       linker->alignment > SG_GRANULE ? linker->alignment : SG_GRANULE,
-			       &module->memory_address);
 	if (error)
-		return gt_diag(linker->diag, error, "load", NULL,
-			       "no device memory for the module's variables (%llu bytes)",
-			       (unsigned long long)linker->memory_size);
-	module->memory_size = linker->memory_size;
-	memset((void *)(uintptr_t)module->memory_address, 0, module->memory_size);
+		return error;
+	module->memory_address = linker->own.address;
+	module->memory_size = linker->own.size;
+	if (!linker->shared || !linker->shared->size)
+		return allocate_segment(linker, &linker->managed, host->allocate_managed);
+	linker->managed.address = linker->shared->address;
 	return 0;
+}
+
+/* Managed memory that this module was the first to need: kept if the module is complete. */
+static void keep_managed(struct linker *linker, int error)
+{
+	const struct sg_host *host = &linker->module->machine->host;
+	struct link_segment *managed = &linker->managed;
+
+	if (!linker->shared || linker->shared->size || !managed->address)
+		return;
+	if (!error)
+		*linker->shared = (struct sg_managed){managed->address, managed->size};
+	else if (host->release)
+		host->release(host->user, managed->address, managed->size);
 }
 
 static uint64_t location_of(const struct linker *linker, const struct link_storage *storage)
 {
 	if (storage->is_reference)
 		return linker->module->references.items[storage->offset].handle;
-	return storage->is_shared ? storage->offset
-				  : linker->module->memory_address + storage->offset;
+	if (storage->is_shared)
+		return storage->offset;
+	return storage->offset +
+	       (storage->is_managed ? linker->managed.address : linker->own.address);
 }
 
 static int list_variable(struct linker *linker, const struct link_storage *storage)
@@ -524,12 +565,14 @@ static int initialize_variables(struct linker *linker)
 
 	for (size_t i = 0; i < linker->storages.count && !error; i++) {
 		const struct link_storage *storage = &linker->storages.items[i];
+		bool is_initialized = storage->is_managed && linker->shared->size;
 		struct initializer work = {.linker = linker,
 					   .storage = storage,
 					   .memory =
 						   (char *)(uintptr_t)location_of(linker, storage)};
 
-		if (!storage->is_shared && !storage->is_reference && storage->source->initializer)
+		if (!storage->is_shared && !storage->is_reference && !is_initialized &&
+		    storage->source->initializer)
 			error = gt_ptx_variable_walk(storage->source, write_value, &work);
 	}
 	return error;
@@ -612,9 +655,10 @@ static void close_linker(struct linker *linker)
 }
 
 int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *parsed,
-		   size_t count, struct gt_diag *diag)
+		   size_t count, struct sg_managed *managed, struct gt_diag *diag)
 {
-	struct linker linker = {.module = module, .diag = diag, .unit_count = count};
+	struct linker linker = {
+		.module = module, .diag = diag, .unit_count = count, .shared = managed};
 	int error = -ENOMEM;
 
 	linker.units = calloc(count + 1, sizeof(*linker.units));
@@ -623,6 +667,7 @@ int sg_module_link(struct sg_module *module, const struct gt_ptx_module *const *
 	linker.sources = gt_hash_new();
 	if (linker.units && linker.function_names && linker.storage_names && linker.sources)
 		error = link_units(&linker, parsed);
+	keep_managed(&linker, error);
 	close_linker(&linker);
 	return error;
 }

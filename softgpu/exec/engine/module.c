@@ -47,7 +47,7 @@ void sg_function_free(struct sg_function *function)
 
 /* Links the modules, with the device library where they use it. */
 static int link_with_library(struct sg_module *module, const struct gt_ptx_module *const *parsed,
-			     size_t count, struct gt_diag *diag)
+			     size_t count, struct sg_managed *managed, struct gt_diag *diag)
 {
 	gt_auto(ptx) struct gt_ptx_module *library = NULL;
 	gt_autofree const struct gt_ptx_module **all = NULL;
@@ -57,7 +57,7 @@ static int link_with_library(struct sg_module *module, const struct gt_ptx_modul
 	for (size_t i = 0; i < count && !is_used; i++)
 		is_used = sg_device_library_is_used(parsed[i]);
 	if (!is_used)
-		return sg_module_link(module, parsed, count, diag);
+		return sg_module_link(module, parsed, count, managed, diag);
 	error = sg_device_library_parse(&library, diag);
 	if (error)
 		return error;
@@ -68,11 +68,12 @@ static int link_with_library(struct sg_module *module, const struct gt_ptx_modul
 	all[0] = library;
 	for (size_t i = 0; i < count; i++)
 		all[i + 1] = parsed[i];
-	return sg_module_link(module, all, count + 1, diag);
+	return sg_module_link(module, all, count + 1, managed, diag);
 }
 
 int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const *parsed,
-		   size_t count, struct sg_module **ret_module, struct gt_diag *diag)
+		   size_t count, struct sg_managed *managed, struct sg_module **ret_module,
+		   struct gt_diag *diag)
 {
 	gt_auto(sg_module) struct sg_module *module = calloc(1, sizeof(*module));
 	int error = -ENOMEM;
@@ -83,7 +84,7 @@ int sg_module_load(struct sg_machine *machine, const struct gt_ptx_module *const
 	module->kernel_names = gt_hash_new();
 	module->variable_names = gt_hash_new();
 	if (module->kernel_names && module->variable_names)
-		error = link_with_library(module, parsed, count, diag);
+		error = link_with_library(module, parsed, count, managed, diag);
 	if (error)
 		return gt_diag(diag, error, "load", NULL, "%s",
 			       error == -ENOMEM ? "no memory for the module" : strerror(-error));
@@ -101,7 +102,7 @@ int sg_module_load_text(struct sg_machine *machine, const char *text, size_t len
 	if (error)
 		return error;
 	list[0] = parsed;
-	return sg_module_load(machine, list, 1, ret_module, diag);
+	return sg_module_load(machine, list, 1, NULL, ret_module, diag);
 }
 
 void sg_module_free(struct sg_module *module)

@@ -25,7 +25,7 @@ static int load_all(struct device *device, const char *const *texts, size_t coun
 	}
 	if (!error)
 		error = sg_module_load(device->machine, (const struct gt_ptx_module *const *)parsed,
-				       count, ret_module, diag);
+				       count, NULL, ret_module, diag);
 	for (size_t i = 0; i < count; i++)
 		gt_ptx_free(parsed[i]);
 	return error;
