@@ -13,6 +13,9 @@
 #include "probe/api/calls.h"
 
 #define MAX_ARRAY_BYTES (32u << 20)
+#define BATCH_BYTES (1u << 20)
+#define MIN_BATCH 16 /* rows */
+#define ROW_BYTES(cpus) (uint32_t)(sizeof(struct gt_call_sums) * (size_t)(cpus))
 
 /* One function's sums over all CPUs. */
 typedef void (*sums_visitor)(void *context, uint32_t key, const struct gt_call_sums *sums);
@@ -45,17 +48,14 @@ static struct gt_call_sums add_cpus(const struct gt_call_sums *per_cpu, int cpus
 	return total;
 }
 
-static int visit_sums(int map_fd, sums_visitor visit, void *context)
+/* Rows are only added: a traversal misses none that was there before it. */
+static int visit_one_by_one(int map_fd, int cpus, sums_visitor visit, void *context)
 {
-	int cpus = libbpf_num_possible_cpus();
-	gt_autofree struct gt_call_sums *per_cpu = NULL;
+	gt_autofree struct gt_call_sums *per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
 	uint32_t key, *previous = NULL;
 
-	if (cpus > 0)
-		per_cpu = calloc((size_t)cpus, sizeof(*per_cpu));
 	if (!per_cpu)
 		return -ENOMEM;
-	/* Rows are only added: a traversal misses none that was there before it. */
 	while (!bpf_map_get_next_key(map_fd, previous, &key)) {
 		previous = &key;
 		if (!bpf_map_lookup_elem(map_fd, &key, per_cpu)) {
@@ -65,6 +65,76 @@ static int visit_sums(int map_fd, sums_visitor visit, void *context)
 		}
 	}
 	return 0;
+}
+
+/* Rows that are read by one system call. */
+struct sums_batch {
+	uint32_t *keys;
+	struct gt_call_sums *per_cpu; /* one for each CPU, of each row */
+	uint32_t room;                /* rows */
+};
+
+static void free_batch(struct sums_batch *batch)
+{
+	free(batch->keys);
+	free(batch->per_cpu);
+}
+
+static int resize_batch(struct sums_batch *batch, uint32_t room, int cpus)
+{
+	free_batch(batch);
+	batch->room = room;
+	batch->keys = calloc(room, sizeof(*batch->keys));
+	batch->per_cpu = calloc((size_t)room * (size_t)cpus, sizeof(*batch->per_cpu));
+	return batch->keys && batch->per_cpu ? 0 : -ENOMEM;
+}
+
+static void visit_rows(const struct sums_batch *batch, uint32_t count, int cpus, sums_visitor visit,
+		       void *context)
+{
+	for (uint32_t row = 0; row < count; row++) {
+		struct gt_call_sums total = add_cpus(&batch->per_cpu[row * (size_t)cpus], cpus);
+
+		visit(context, batch->keys[row], &total);
+	}
+}
+
+/* Where the first batch fails, as before Linux 5.13 for arrays, *ret_was_read stays the same. */
+static int visit_batches(int map_fd, int cpus, sums_visitor visit, void *context,
+			 bool *ret_was_read)
+{
+	struct sums_batch batch = {0};
+	uint32_t position, *from = NULL, count;
+	int error = resize_batch(&batch, MIN_BATCH + BATCH_BYTES / ROW_BYTES(cpus), cpus);
+
+	while (!error) {
+		count = batch.room;
+		error = bpf_map_lookup_batch(map_fd, from, &position, batch.keys, batch.per_cpu,
+					     &count, NULL);
+		if (error == -ENOSPC) { /* more keys have the same hash than there is room for */
+			error = resize_batch(&batch, 2 * batch.room, cpus);
+			continue;
+		}
+		if (error && error != -ENOENT)
+			break;
+		*ret_was_read = true;
+		from = &position;
+		visit_rows(&batch, count, cpus, visit, context);
+	}
+	free_batch(&batch);
+	return error == -ENOENT && *ret_was_read ? 0 : error; /* -ENOENT: that was all */
+}
+
+static int visit_sums(int map_fd, sums_visitor visit, void *context)
+{
+	int cpus = libbpf_num_possible_cpus();
+	bool was_read = false;
+	int error;
+
+	if (cpus <= 0)
+		return -ENOMEM;
+	error = visit_batches(map_fd, cpus, visit, context, &was_read);
+	return error && !was_read ? visit_one_by_one(map_fd, cpus, visit, context) : error;
 }
 
 static uint64_t returned_calls(const struct gt_call_sums *sums)
