@@ -25,5 +25,15 @@ bool gt_kernel_types_has_typedef(struct gt_kernel_types *types, const char *name
  * CONFIG_KALLSYMS_ALL only. */
 bool gt_kernel_types_has_variable(struct gt_kernel_types *types, const char *name);
 
+/* Whether threads can be preempted in programs of raw tracepoints (layer.bpf.h). */
+bool gt_kernel_types_have_preemptible_tracepoints(struct gt_kernel_types *types);
+
+/*
+ * For libbpf's option btf_custom_path: a file with the types of the kernel and of the modules that
+ * are loaded now, as far as objects of layer sources are relocated by them (core_types.h). NULL:
+ * `elf` is no such object, or the whole BTF is needed. Valid until the next call.
+ */
+const char *gt_kernel_types_for(struct gt_kernel_types *types, const void *elf);
+
 /* The symbols of the kernel, which belong to `types`. */
 struct gt_kernel_symbols *gt_kernel_types_symbols(struct gt_kernel_types *types);

@@ -12,7 +12,6 @@
 #include <bpf/libbpf.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "event/kinds.h"
 #include "probe/cost.h"
 #include "probe/kernel_symbol.h"
@@ -30,6 +29,7 @@ struct gt_layer_state {
 	struct gt_hook_state *hooks;   /* as many as the layer has */
 	bool has_symbols;              /* they were looked up */
 	bool no_trampolines;           /* of functions: they cannot be loaded or attached */
+	bool whole_types;              /* it is relocated by the whole BTF of the kernel */
 	struct gt_layer_counts before; /* the counts of objects that were replaced */
 	int module_events;
 	struct {
@@ -41,25 +41,7 @@ struct gt_layer_state {
 	bool detached;
 };
 
-#define TYPES "/sys/kernel/btf/vmlinux"
-#define MAX_TYPES (64 << 20) /* bytes */
-
 /* ---- loading ------------------------------------------------------------------------------ */
-
-/*
- * Whether threads can be preempted in programs of raw tracepoints (layer.bpf.h): since tracepoints
- * are guarded by SRCU-fast instead of disabled preemption (__DECLARE_TRACE() in
- * include/linux/tracepoint.h). The type of that guard, which nothing else uses, is then among the
- * names in the kernel's BTF; they are searched without parsing it, which takes longer.
- */
-static bool has_preemptible_tracepoints(void)
-{
-	static const char guard[] = "\0class_srcu_fast_notrace_t";
-	gt_auto_file types = {0};
-
-	return !gt_file_read(TYPES, MAX_TYPES, &types, NULL) &&
-	       memmem(types.data, types.size, guard, sizeof(guard));
-}
 
 static bool can_attach_trace_events(void)
 {
@@ -68,11 +50,12 @@ static bool can_attach_trace_events(void)
 }
 
 /* Only for sources for which it matters, and where something can be done about it. */
-static bool is_preemptible(const struct gt_layer *layer)
+static bool is_preemptible(const struct gt_layer *layer, struct gt_kernel_types *types)
 {
 	for (size_t i = 0; i < layer->hook_count; i++)
 		if (gt_hook_depends_on_preemption(&layer->hooks[i]))
-			return can_attach_trace_events() && has_preemptible_tracepoints();
+			return can_attach_trace_events() &&
+			       gt_kernel_types_have_preemptible_tracepoints(types);
 	return false;
 }
 
@@ -161,7 +144,7 @@ static int select_programs(const struct gt_layer *layer, struct bpf_object *obje
 static struct layer_loading how_to_load(const struct gt_layer_state *state)
 {
 	return (struct layer_loading){.trampolines = !state->no_trampolines,
-				      .preemptible = is_preemptible(state->layer),
+				      .preemptible = is_preemptible(state->layer, state->types),
 				      .types = state->types};
 }
 
@@ -217,6 +200,10 @@ static int load_object(struct gt_layer_state *state, struct gt_diag *diag)
 	const void *elf = state->layer->object(&size);
 	int error;
 
+	if (!state->whole_types)
+		options.btf_custom_path = gt_kernel_types_for(state->types, elf);
+	state->whole_types = !options.btf_custom_path;
+
 	bpf_object__close(state->object);
 	state->object = bpf_object__open_mem(elf, size, &options);
 	if (!state->object)
@@ -233,6 +220,11 @@ static int load(struct gt_layer_state *state, struct gt_diag *diag)
 
 	if (error && !gt_diag_is_set(diag) && !state->no_trampolines) {
 		state->no_trampolines = true;
+		error = load_object(state, diag);
+	}
+	/* Should a part of the types be the reason, as of a module that is loaded just now. */
+	if (error && !gt_diag_is_set(diag) && !state->whole_types) {
+		state->whole_types = true;
 		error = load_object(state, diag);
 	}
 	if (error && !gt_diag_is_set(diag))

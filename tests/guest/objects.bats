@@ -39,3 +39,10 @@ setup() {
 		[ ! -e "$events/$event" ] || fail "$event exists, and its program is skipped"
 	done < <(sed -n 's,.* (tp/\([^)]*\)) # SKIP.*,\1,p' <<<"$output")
 }
+
+# With those of modules that are loaded.
+@test "a part of the kernel's types relocates every program as the whole does" {
+	need_modules fakegpu nvidia nvidia-uvm
+	run -0 "$build/tests/unit/test-probe_core_types"
+	expect_output_line '^ok 1 - a part of the kernel.s types relocates every program as the whole does$'
+}
