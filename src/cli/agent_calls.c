@@ -331,6 +331,7 @@ bool gt_agent_calls_take(struct gt_agent_calls *calls, const struct gt_event *ev
 	case GT_AGENT_EVENT_CALLER:
 		return take_caller(calls, event, events);
 	case GT_EVENT_process:
+	case GT_EVENT_exit:
 	case GT_EVENT_stack:
 	case GT_EVENT_mapping:
 	case GT_EVENT_context:

@@ -375,6 +375,9 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 		end_process(times, ring);
 		return;
 	}
+	/* That of the source "process" has the time and the status. */
+	if (event->kind == GT_EVENT_exit)
+		return;
 	process = find_process(times, ring);
 	if (!process) {
 		times->lost++;

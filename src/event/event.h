@@ -16,6 +16,7 @@
 #define GT_CLOCK_MONOTONIC 0
 
 #define GT_DEVICE_UNKNOWN (-1)
+#define GT_EXIT_UNKNOWN 0xffffffff /* `status` of `exit` */
 
 /* The header of every record. Records are 8-aligned; their sizes are multiples of 8. */
 struct gt_event {

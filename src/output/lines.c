@@ -197,7 +197,9 @@ static void put_process(struct lines_output *lines, const struct gt_names *names
 		return;
 	}
 	status = end->status;
-	if (status & 0x7f)
+	if (status == GT_EXIT_UNKNOWN)
+		gt_strbuf_puts(&lines->sink.text, " ended\n");
+	else if (status & 0x7f)
 		gt_strbuf_printf(&lines->sink.text, " ended by signal %u\n", status & 0x7f);
 	else
 		gt_strbuf_printf(&lines->sink.text, " ended with status %u\n", status >> 8 & 0xff);

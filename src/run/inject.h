@@ -163,7 +163,8 @@ struct gt_inject_event_counts {
 /*
  * Read the events in the rings: their header's process is set, they are checked (gt_event_check),
  * and valid during the call. ring: counts the rings from 1. event NULL: no more follow in a ring.
- * Returns whether more may be there: a round is bounded.
+ * An event `exit` before that: its process has ended, and did not execute another program. Returns
+ * whether more may be there: a round is bounded.
  */
 typedef void gt_inject_take_event(void *context, uint64_t ring, const struct gt_event *event);
 bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take, void *context);

@@ -14,6 +14,7 @@
 #include "agent/message.h"
 #include "agent/ring_map.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "event/kinds.h"
 #include "run/foreign_threads.h"
@@ -36,7 +37,9 @@ struct event_ring {
 	pid_t pid;
 	struct gt_foreign_threads *foreign; /* in another PID namespace; NULL: in gputap's */
 	int pidfd;                          /* -1: the end of the process is not seen */
+	uint64_t last;                      /* the time of the latest record that was read */
 	bool ended;                         /* nobody writes any more */
+	bool has_exited;                    /* with its process, which executes nothing else */
 	bool broken;                        /* the process has destroyed it */
 };
 
@@ -308,6 +311,33 @@ static void translate_ids(struct gt_foreign_threads *foreign, struct gt_event *e
 		((struct gt_event_process *)event)->parent = gt_foreign_parent(foreign);
 }
 
+/* A process may write any time. */
+static void note_time(struct event_ring *ring, const struct gt_event *event)
+{
+	if (event->clock == GT_CLOCK_MONOTONIC && event->time > ring->last &&
+	    event->time <= gt_clock_monotonic())
+		ring->last = event->time;
+}
+
+/*
+ * The process has ended: nobody knows when, but it was not before its last record, and with which
+ * status.
+ */
+static void report_exit(const struct event_ring *ring, gt_inject_take_event *take, void *context)
+{
+	const struct gt_event_exit end = {
+		.head = {.time = ring->last,
+			 .process = (uint32_t)ring->pid,
+			 .thread = (uint32_t)ring->pid,
+			 .kind = GT_EVENT_exit,
+			 .size = sizeof(end),
+			 .device = GT_DEVICE_UNKNOWN},
+		.status = GT_EXIT_UNKNOWN,
+	};
+
+	take(context, ring->number, &end.head);
+}
+
 /* Returns whether there may be more. */
 static bool read_records(struct gt_inject_events *events, struct event_ring *ring,
 			 gt_inject_take_event *take, void *context)
@@ -324,6 +354,7 @@ static bool read_records(struct gt_inject_events *events, struct event_ring *rin
 		}
 		if (ring->foreign)
 			translate_ids(ring->foreign, event);
+		note_time(ring, event);
 		take(context, ring->number, event);
 	}
 	return true;
@@ -347,6 +378,8 @@ static void see_ends(struct gt_inject_events *events)
 	for (int i = 0; i < count; i++) {
 		struct event_ring *ring = ends[i].data.ptr;
 
+		/* Another one of the process, that of a program before, has ended already. */
+		ring->has_exited = !ring->ended;
 		ring->ended = true;
 		epoll_ctl(events->epoll, EPOLL_CTL_DEL, ring->pidfd, NULL);
 	}
@@ -368,6 +401,8 @@ bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take,
 			link = &ring->next;
 			continue;
 		}
+		if (ring->has_exited && ring->last)
+			report_exit(ring, take, context);
 		take(context, ring->number, NULL);
 		add_counts(&events->retired, ring);
 		*link = ring->next;

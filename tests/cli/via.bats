@@ -45,6 +45,19 @@ same_calls() {
 	done
 }
 
+@test "the first call has the name of its process, and leaks are those at the end of processes" {
+	gputap trace --via agent --gpu soft -- "$programs/calls" 2
+	expect_status 0
+	[ "$(grep -cE '^[0-9:.]+ calls +[0-9]+ +cudaGetDevice ' <<<"$stderr")" = 4 ] || fail "$stderr"
+	need_file "$examples/leak" "example (no clang that makes PTX)"
+	gputap leaks --via agent --gpu soft -- sh -c "$examples/leak; exec $examples/leak"
+	expect_status 0
+	expect_error_line '^6 allocations of 627 KiB \(642000 bytes\): not freed before the process ended\.$'
+	[ "$(grep -cE '^ +1 .* device  at exit ' <<<"$stderr")" = 6 ] || fail "$stderr"
+	gputap trace -v --via agent --gpu soft -- "$examples/leak"
+	expect_error_line '^[0-9:.]+ leak +[0-9]+ +process +ended$'
+}
+
 @test "the calls of each thread are those that uprobes see, in their order" {
 	need_probes
 	same_calls -f '*' -v -- "$programs/timed" threads

@@ -213,8 +213,8 @@ void gt_call_report_caller(const void *address)
 	}
 }
 
-/* The first call of a process: its name, which is that of its first thread. */
-static void report_process(const struct gt_call_thread *thread)
+/* The first call of a process, at `now`: its name, which is that of its first thread. */
+static void report_process(const struct gt_call_thread *thread, uint64_t now)
 {
 	union {
 		struct gt_event_process event;
@@ -230,7 +230,7 @@ static void report_process(const struct gt_call_thread *thread)
 	else if (room.event.name[size - 1] == '\n')
 		room.event.name[size - 1] = '\0';
 	room.event.head = (struct gt_event){
-		.time = gt_call_now(),
+		.time = now,
 		.thread = thread->thread,
 		.kind = GT_EVENT_process,
 		.size = sizeof(room),
@@ -608,7 +608,7 @@ static bool begin_call(struct gt_call_thread *thread, const struct gt_call_slot 
 		count(GT_AGENT_CALLS_MADE);
 	if (!atomic_load_explicit(&process.is_named, memory_order_relaxed) &&
 	    !atomic_exchange(&process.is_named, true))
-		report_process(thread);
+		report_process(thread, now);
 	if (thread->depth == GT_CALL_DEPTH) {
 		if (!(flags & GT_AGENT_CALL_UNCOUNTED))
 			count(GT_AGENT_CALLS_LOST);

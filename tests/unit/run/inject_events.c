@@ -27,7 +27,7 @@ enum {
 
 /* What was read. */
 struct read_events {
-	uint64_t records, ended, wrong;
+	uint64_t records, ended, exited, wrong;
 	uint64_t next[THREADS]; /* of each thread, by its number */
 	uint32_t process;
 	uint64_t last_ring;
@@ -65,6 +65,13 @@ static void take_event(void *context, uint64_t ring, const struct gt_event *even
 	read->last_ring = ring;
 	if (!event) {
 		read->ended++;
+		return;
+	}
+	if (event->kind == GT_EVENT_exit) {
+		const struct gt_event_exit *end = (const void *)event;
+
+		read->exited++;
+		read->wrong += end->status != GT_EXIT_UNKNOWN || event->time != 1;
 		return;
 	}
 	read->records++;
@@ -229,6 +236,8 @@ TEST("a child after fork has a ring of its own, and so has a program that is exe
 		usleep(1000);
 	}
 	CHECK(events.records == 4 && events.ended == 3 && !events.wrong);
+	/* The process that executed a program has ended once. */
+	CHECK_INT(events.exited, 2);
 	CHECK(gt_inject_event_counts(collector.inject).rings == 3);
 }
 
