@@ -313,6 +313,18 @@ static int check_text_options(const struct gt_cli_command *self, const struct tr
 	return GT_EXIT_OK;
 }
 
+/* Whether -e names known sources alone, and none of calls, which -c counts. */
+static bool has_no_calls(const struct gt_strings *sources)
+{
+	gt_vec_each (name, &sources->words) {
+		const struct gt_source *source = gt_source_find(*name);
+
+		if (!source || source->group)
+			return false;
+	}
+	return sources->words.count;
+}
+
 static int check_options(const struct gt_cli_command *self, const struct trace_options *given,
 			 char *const *command)
 {
@@ -322,6 +334,11 @@ static int check_options(const struct gt_cli_command *self, const struct trace_o
 		return gt_cli_usage_error(self,
 					  "--json and -o FILE.gtap (a capture) cannot be used "
 					  "together; record first, then use --from");
+	if (given->counts && has_no_calls(&given->target.trace.sources))
+		return gt_cli_usage_error(self,
+					  "-c counts calls of APIs, and -e enables none of them; "
+					  "'gputap stat -e %s' summarizes other events",
+					  given->target.trace.sources.words.items[0]);
 	if (given->interval && !given->counts && !given->summary)
 		return gt_cli_usage_error(self, "--interval is for the table of -c or -s");
 	if (given->inject.words.count && !command)

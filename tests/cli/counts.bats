@@ -28,6 +28,16 @@ expect_same_rows() {
 	[ "$live" = "$(rows "$output")" ] || fail "$*: $live, but in a capture $(rows "$output")"
 }
 
+@test "-c needs a source of calls: events of the others are not in its table" {
+	gputap trace -c -e sched,fault -- true
+	expect_status 2
+	expect_error "gputap: -c counts calls of APIs, and -e enables none of them; 'gputap stat -e sched' summarizes other events (try 'gputap trace --help')"
+	gputap trace -c -e nosuch -- true
+	expect_error_line "^gputap: unknown source 'nosuch'"
+	trace -c -e sched,cuda -- "$calls" 3
+	expect_status 0
+}
+
 @test "the kernel counts what records count: nested, abandoned and failed calls, threads, layers" {
 	options=()
 	expect_same_rows "$callback" nested 5
