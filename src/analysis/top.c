@@ -461,6 +461,11 @@ const struct gt_top_row *const *gt_top_rows(const struct gt_top *top, enum gt_to
 	return (const struct gt_top_row *const *)top->tables[table].rows.items;
 }
 
+bool gt_top_has_interval(const struct gt_top *top)
+{
+	return top->interval > 1;
+}
+
 uint64_t gt_top_interval(const struct gt_top *top)
 {
 	return top->interval ? top->interval : 1;

@@ -106,6 +106,8 @@ int gt_top_refresh(struct gt_top *top, const struct gt_names *names, uint64_t no
 /* The rows of a table, in no order; valid until the next refresh. */
 const struct gt_top_row *const *gt_top_rows(const struct gt_top *top, enum gt_top_table table,
 					    size_t *ret_count);
+/* Whether there were two refreshes, and rates since the first. */
+bool gt_top_has_interval(const struct gt_top *top);
 /* Length of the interval between the last two refreshes, ns; at least 1. */
 uint64_t gt_top_interval(const struct gt_top *top);
 /* Events in this interval, and rows that are not kept since their table is full. */

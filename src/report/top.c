@@ -403,7 +403,11 @@ void gt_top_put_head(struct gt_strbuf *text, const struct gt_top *top, const str
 	gt_strbuf_puts(text, "events ");
 	put_number(text, (double)gt_top_events(top) * 1e9 / (double)interval);
 	gt_strbuf_printf(text, "/s, lost %" PRIu64 ", interval ", lost);
-	gt_format_duration(text, interval);
+	/* Before the first one is over there are no rates. */
+	if (gt_top_has_interval(top))
+		gt_format_duration(text, interval);
+	else
+		gt_strbuf_putc(text, '-');
 	if (gt_top_omitted(top))
 		gt_strbuf_printf(text, ", %" PRIu64 " rows omitted (at most %d in a table)",
 				 gt_top_omitted(top), GT_TOP_ROWS);

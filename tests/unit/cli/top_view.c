@@ -162,6 +162,17 @@ TEST("Space freezes, h shows the keys, q quits, an unknown key does nothing")
 	CHECK(screen.quit);
 }
 
+TEST("a frame before the first interval is over has none")
+{
+	start();
+	CHECK(!strstr(show(20), ", interval -"));
+	gt_top_free(top);
+	top = gt_top_new();
+	CHECK(strstr(show(20), ", interval -"));
+	CHECK_INT(gt_top_refresh(top, stream.names, stream.now), 0);
+	CHECK(strstr(show(20), "events 0/s, lost 0, interval -"));
+}
+
 TEST("a screen of a few lines shows the first row")
 {
 	start();
