@@ -197,6 +197,16 @@ static int open_source(struct gt_live *live, const char *name, struct gt_diag *d
 	return fd < 0 ? 0 : wait_for(live, fd, WAIT_SOURCE, index, diag);
 }
 
+/* The reason without the name of the source in front, which the list has. */
+static const char *skip_name(const char *reason, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(reason, name, length) || strncmp(reason + length, ": ", 2)
+		       ? reason
+		       : reason + length + 2;
+}
+
 static void list_source(struct gt_live *live, const struct gt_source *source, int error,
 			const struct gt_diag *diag)
 {
@@ -210,7 +220,7 @@ static void list_source(struct gt_live *live, const struct gt_source *source, in
 		gt_vec_each (opened, &live->sources)
 			if (opened->source == source)
 				source->missing(opened->state, &missing);
-	reason = gt_strbuf_string(&missing);
+	reason = skip_name(gt_strbuf_string(&missing), source->name);
 	list = missing.length ? &live->unavailable : &live->enabled;
 	gt_strbuf_printf(list, "%s%s", list->length ? ", " : "", source->name);
 	if (missing.length)

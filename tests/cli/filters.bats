@@ -319,7 +319,7 @@ expect_tables_with_container() {
 @test "an unknown function or source is rejected with the nearest name" {
 	trace -f cudaMaloc -- true
 	expect_status 2
-	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'?; 'gputap list --functions' shows all"
+	expect_error "gputap: no function is called 'cudaMaloc': did you mean 'cudaMalloc'? 'gputap list --functions' shows all"
 	trace -e cudaa -- true
 	expect_status 2
 	expect_error "gputap: unknown source 'cudaa': did you mean 'cuda'? 'gputap list' shows all"
@@ -347,7 +347,7 @@ expect_tables_with_container() {
 	expect_no_output_line 'cudaGetDevice$'
 	trace -f '!cudaGetDevicee' -- true
 	expect_status 2
-	expect_error "gputap: no function is called 'cudaGetDevicee': did you mean 'cudaGetDevice'?; 'gputap list --functions' shows all"
+	expect_error "gputap: no function is called 'cudaGetDevicee': did you mean 'cudaGetDevice'? 'gputap list --functions' shows all"
 	trace -f '!*' -- true
 	expect_status 2
 	expect_error "gputap: --function excludes all functions that are traced by default"

@@ -57,6 +57,8 @@ info() {
 	[ "$unavailable" -le 1 ]
 	[ "$unavailable" = 0 ] ||
 		expect_error_line "^gputap: not available: [a-z0-9]+ \(.+\).*; see 'gputap doctor'$"
+	# The reason is not the name once more.
+	expect_no_error_line ' ([a-z0-9]+) \(\1\)'
 	record -e cuda -o some.gtap -- "$calls" 1
 	expect_no_error_line '^gputap: recording '
 }

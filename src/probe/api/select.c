@@ -35,9 +35,9 @@ static int reject_glob(const struct gt_host *host, const char *glob, struct gt_d
 	}
 	nearest = gt_nearest(glob, names, count);
 	return gt_diag(diag, -EINVAL, "cuda", NULL,
-		       "no function is called '%s'%s%s%s; 'gputap list --functions' shows all",
-		       glob, nearest ? ": did you mean '" : "", nearest ? nearest : "",
-		       nearest ? "'?" : "");
+		       "no function is called '%s'%s%s%s 'gputap list --functions' shows all", glob,
+		       nearest ? ": did you mean '" : "", nearest ? nearest : "",
+		       nearest ? "'?" : ";");
 }
 
 /* A glob that matches no function is an error, after '!' too: it is misspelled. */
