@@ -145,6 +145,17 @@ expect_same_results() {
 	expect_same_results dimensions
 }
 
+@test "an instrumented kernel prints numbers, strings and vectors as without gputap" {
+	observe "$kernels" printf
+	expect_output_line '^5    5\|5   \|0005 \+5 ff 0XFF 10 7 c %$'
+	expect_output_line '^5,1 5,1,2 5,1,2,3 5,-1 5,1,2,-3 5,1,2,3,4,5,6,7$'
+	local plain=$output
+	object 'gpu/entry/*' '__sync_fetch_and_add(value, 1)'
+	counted program.o "$kernels" printf
+	[ "$printed" = "$plain" ] || fail "without gputap: $plain; with it: $printed"
+	expect_output 64
+}
+
 @test "functions of OpenCL C 2.0 take pointers on a device without generic ones" {
 	expect_same_results pointers
 	# PoCL ends the process when it launches such a kernel of SPIR.

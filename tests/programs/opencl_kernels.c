@@ -446,6 +446,32 @@ static bool run_information(void)
 	       !clReleaseProgram(program);
 }
 
+/* What the device prints, of numbers, strings and vectors. */
+static bool run_printf(void)
+{
+	cl_program program = create(
+		"__kernel void number(__global int *numbers, int first) {\n"
+		"	int i = get_global_id(0);\n"
+		"	uchar c = i;\n"
+		"	numbers[i] = first + i;\n"
+		"	if (i != 5) return;\n"
+		"	printf(\"%d %4d|%-4d|%04d %+d %x %#X %o %u %c %%\\n\", i, i, i, i, i, 250 "
+		"+ i,\n"
+		"	       250 + i, 3 + i, 7u, 'c');\n"
+		"	printf(\"%s %f %.2f %e %g %ld %lu\\n\", \"text\", 0.5f * i, i / 3.0f, 1e9f "
+		"* i,\n"
+		"	       0.1f * i, 1000000000000L * i, 1UL);\n"
+		"	printf(\"%v2hhd %v3hhd %v4hhd %v2hd %v4hd %v8hhd\\n\", (uchar2)(c, 1),\n"
+		"	       (uchar3)(c, 1, 2), (uchar4)(c, 1, 2, 3), (short2)(i, -1),\n"
+		"	       (short4)(i, 1, 2, -3), (uchar8)(c, 1, 2, 3, 4, 5, 6, 7));\n"
+		"	printf(\"%v2hld %v4hld %v4hlf\\n\", (int2)(i, 1), (int4)(i, 1, 2, 3),\n"
+		"	       (float4)(i, 1, 2, 3));\n"
+		"}\n");
+
+	return !clBuildProgram(program, 1, &device, "-w", NULL, NULL) &&
+	       launch_by_name(program, "number", 1, 1) && !clReleaseProgram(program);
+}
+
 /* Kernels are valid after the program's last reference, which a second one precedes. */
 static bool run_references(void)
 {
@@ -495,6 +521,7 @@ int main(int count, char **arguments)
 		{"rounding", run_rounding},
 		{"dimensions", run_dimensions},
 		{"pointers", run_pointers},
+		{"printf", run_printf},
 		{"generic", run_generic},
 		{"library", run_library},
 		{"fences", run_fences},

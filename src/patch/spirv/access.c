@@ -74,9 +74,8 @@ const char *gt_spirv_opcode_name(unsigned opcode)
 	}
 }
 
-/* The extended instruction of OpenCL; UINT32_MAX: it is none. */
-static uint32_t extended_opcode(const struct gt_spirv_module *module,
-				const struct gt_spirv_instruction *instruction)
+uint32_t gt_spirv_extended_opcode(const struct gt_spirv_module *module,
+				  const struct gt_spirv_instruction *instruction)
 {
 	const struct gt_spirv_instruction *set;
 
@@ -96,7 +95,7 @@ static bool read_extended(const struct gt_spirv_module *module,
 {
 	const uint32_t *words = instruction->words;
 
-	switch (extended_opcode(module, instruction)) {
+	switch (gt_spirv_extended_opcode(module, instruction)) {
 	case OpenCLstd_Vloadn:
 		access->kind = GT_MEMORY_LOAD;
 		access->value = words[2];
@@ -406,8 +405,8 @@ uint32_t gt_spirv_rejected_kinds(const struct gt_spirv_module *module,
 		return KIND(COPY);
 	case SpvOpExtInst:
 		*ret_reason = "accesses that convert half numbers (vload_half …) are no sites";
-		if (converting_kinds(extended_opcode(module, instruction)))
-			return converting_kinds(extended_opcode(module, instruction));
+		if (converting_kinds(gt_spirv_extended_opcode(module, instruction)))
+			return converting_kinds(gt_spirv_extended_opcode(module, instruction));
 		break;
 	default:
 		break;

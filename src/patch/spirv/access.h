@@ -44,3 +44,7 @@ uint32_t gt_spirv_instruction_kinds(const struct gt_spirv_module *module,
 uint32_t gt_spirv_rejected_kinds(const struct gt_spirv_module *module,
 				 const struct gt_spirv_instruction *instruction,
 				 const uint8_t *registers, const char **ret_reason);
+
+/* The extended instruction of OpenCL; UINT32_MAX: it is none. */
+uint32_t gt_spirv_extended_opcode(const struct gt_spirv_module *module,
+				  const struct gt_spirv_instruction *instruction);

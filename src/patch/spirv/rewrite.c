@@ -3,8 +3,11 @@
  * Instructions that are written in another form, since some devices do not take those of
  * llvm-spirv.
  */
+#include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
+#include <string.h>
 
+#include "patch/spirv/access.h"
 #include "patch/spirv/private.h"
 #include "spirv/types.h"
 
@@ -214,8 +217,57 @@ bool gt_spirv_has_generic_events(const struct gt_spirv_module *module)
 	return false;
 }
 
+/* ---- vectors that printf prints ---- */
+
+/*
+ * Clang passes a vector of up to 4 bytes in an integer register (System V ABI of x86-64), and
+ * PoCL's printf reads it there. LLVM passes the vector of SPIR in a vector register.
+ */
+static uint32_t put_small_vector(struct gt_spirv_patcher *patcher, uint32_t value,
+				 struct gt_spirv_words *words)
+{
+	enum { MAX_BYTES = 4 };
+	struct gt_spirv_builder *builder = &patcher->builder;
+	const struct gt_spirv_instruction *type = gt_spirv_type_of(patcher->module, value);
+	struct gt_spirv_bits bits;
+	uint32_t packed;
+
+	if (!type || type->opcode != SpvOpTypeVector || type->count != 4 ||
+	    gt_spirv_type_size(patcher->module, type->words[1]) > MAX_BYTES)
+		return value;
+	bits = gt_spirv_put_bits(builder, patcher->module, words, type->words[1], value);
+	if (!bits.size)
+		return value;
+	packed = gt_spirv_id(builder);
+	gt_spirv_emit(words, SpvOpUConvert, gt_spirv_type_int(builder, 32), packed, bits.low);
+	return packed;
+}
+
+/* False: the instruction prints no such vector. */
+static bool put_printf(struct gt_spirv_patcher *patcher, const struct gt_spirv_instruction *one,
+		       struct gt_spirv_words *words)
+{
+	enum { MAX_OPERANDS = 64, FORMAT = 5 };
+	uint32_t operands[MAX_OPERANDS];
+	size_t count = one->count - 1;
+	bool is_changed = false;
+
+	if (!patcher->translate.for_spir || count > MAX_OPERANDS ||
+	    gt_spirv_extended_opcode(patcher->module, one) != OpenCLstd_Printf)
+		return false;
+	memcpy(operands, one->words + 1, count * sizeof(*operands));
+	for (size_t i = FORMAT; i < count; i++) {
+		operands[i] = put_small_vector(patcher, operands[i], words);
+		is_changed |= operands[i] != one->words[i + 1];
+	}
+	if (is_changed)
+		gt_spirv_add(words, SpvOpExtInst, operands, count);
+	return is_changed;
+}
+
 bool gt_spirv_rewrite(struct gt_spirv_patcher *patcher, const struct gt_spirv_instruction *one,
 		      struct gt_spirv_words *words)
 {
-	return put_component(patcher, one, words) || put_wait(patcher, one, words);
+	return put_component(patcher, one, words) || put_wait(patcher, one, words) ||
+	       put_printf(patcher, one, words);
 }
