@@ -87,6 +87,18 @@ expect_counts() {
 	expect_output "$2"
 }
 
+# run_samples COMMAND…: a command on all samples of OpenCL, whose results are those that they
+# have alone. The report is $output, and what the samples printed $printed.
+run_samples() {
+	local samples=$build/tests/programs/opencl_samples alone=$BATS_FILE_TMPDIR/alone
+	gputap "$@" -- "$samples"
+	expect_status 0
+	printed=$(grep -v '^{' <<<"$output") output=$(grep '^{' <<<"$output" || true)
+	[ -e "$alone" ] || "$samples" >"$alone"
+	[ "$(grep -c ': right, ' "$alone")" = 11 ] || fail "the samples alone: $(cat "$alone")"
+	diff "$alone" - <<<"$printed" || fail "other results"
+}
+
 # run_to_end COMMAND…: $output is what the command printed, which outlives gputap.
 run_to_end() {
 	mkfifo end

@@ -15,16 +15,18 @@ below() {
 	expect_output_line '^right$'
 }
 
-# A file number.spv with the kernel that the test program launches, and number.bc, its SPIR.
+# make_modules [STANDARD]: a file number.spv with the kernel that the test program launches, and
+# number.bc, its SPIR, from standard input if the standard is given.
 make_modules() {
 	local version
+	[ $# -gt 0 ] || printf '%s\n' '__kernel void number(__global int *numbers, int first) {' \
+		'numbers[get_global_id(0)] = first + (int)get_global_id(0); }' >number.cl
+	[ $# = 0 ] || cat >number.cl
 	for version in -14 -15 -16 -17 -18 -19 ''; do
 		command -v "clang$version" >/dev/null && command -v "llvm-spirv$version" >/dev/null && break
 	done
-	printf '%s\n' '__kernel void number(__global int *numbers, int first) {' \
-		'numbers[get_global_id(0)] = first + (int)get_global_id(0); }' |
-		"clang$version" -c -x cl -cl-std=CL1.2 -O0 -Xclang -disable-O0-optnone -target spir64 \
-			-emit-llvm -Xclang -finclude-default-header -o clang.bc -
+	"clang$version" -c -x cl -cl-std="${1:-CL1.2}" -O0 -Xclang -disable-O0-optnone -target spir64 \
+		-emit-llvm -Xclang -finclude-default-header -o clang.bc number.cl
 	"llvm-spirv$version" --spirv-max-version=1.0 clang.bc -o number.spv
 	"llvm-spirv$version" -r --spirv-target-env=CL1.2 number.spv -o number.bc
 }
@@ -49,6 +51,50 @@ make_modules() {
 	expect_error_line '^gputap: 1 module loaded as it is: no portable intermediate code: it was created from a binary$'
 	counted "$count" "$test_program" binary
 	jq -e '.modules_binary_only == 1 and .modules_source_only == 0 and .modules_sass_only == 0' <<<"$coverage"
+}
+
+@test "kernels in C++ for OpenCL are counted" {
+	make_modules clc++ <<-'END'
+		template <typename T> struct pair {
+			T first, second;
+			T sum() const { return first + second; }
+		};
+		class adder {
+			int total = 0;
+		public:
+			adder &add(int number) { total += number; return *this; }
+			int get() const { return total; }
+		};
+		template <typename F> int apply(F function, int number) { return function(number); }
+		kernel void number(global int *numbers, int first) {
+			pair<int> both{first, (int)get_global_id(0)};
+			numbers[get_global_id(0)] = apply([](int n) { return adder().add(n).get(); }, both.sum());
+		}
+	END
+	below "$test_program" spirv
+	expect_output_line '^  0: 64$'
+	expect_error_line '^gputap: 1 module: 1 patched '
+	expect_counts bitcode 64,64,4,4
+}
+
+@test "the kernels of two devices in one context are counted" {
+	test_program=$build/tests/programs/opencl_devices
+	expect_counts parts 128,128,8,8
+}
+
+@test "of devices on two platforms, one has programs where the other needs copies of the maps" {
+	need_file /usr/lib/oclgrind/liboclgrind-rt-icd.so "Oclgrind (oclgrind)"
+	mkdir vendors
+	cp /etc/OpenCL/vendors/pocl.icd vendors/1.icd
+	echo /usr/lib/oclgrind/liboclgrind-rt-icd.so >vendors/2.icd
+	OCL_ICD_VENDORS=$PWD/vendors gputap run --gpu soft "$count" -- "$build/tests/programs/opencl_devices" all
+	expect_status 0
+	expect_output_line '^right$'
+	expect_output_line '^2 devices$'
+	expect_output_line '^  0: 64$'
+	expect_error_line '^gputap: 2 modules: 1 patched '
+	# The order of the platforms is that of the loader.
+	expect_error_line '^gputap: 1 module loaded as it is: (the device needs copies of the maps, and others access them|the maps are copied to an OpenCL device, which needs them alone)$'
 }
 
 @test "clones of kernels and tasks are counted" {

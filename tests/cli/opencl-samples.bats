@@ -5,22 +5,9 @@
 load helper
 load opencl-kernels
 
-samples=$build/tests/programs/opencl_samples
-
-# expect_same: what the samples printed beside gputap is what they print alone, and all is right.
-expect_same() {
-	[ -e "$BATS_FILE_TMPDIR/alone" ] || "$samples" >"$BATS_FILE_TMPDIR/alone"
-	[ "$(grep -c ': right, ' "$BATS_FILE_TMPDIR/alone")" = 11 ] ||
-		fail "the samples alone: $(cat "$BATS_FILE_TMPDIR/alone")"
-	diff "$BATS_FILE_TMPDIR/alone" - <<<"$printed" || fail "other results"
-}
-
 # patched MODULES COMMAND…: on all samples. The report is $output; so many modules have programs.
 patched() {
-	gputap "${@:2}" --gpu soft --json -- "$samples"
-	expect_status 0
-	printed=$(grep -v '^{' <<<"$output") output=$(grep '^{' <<<"$output")
-	expect_same
+	run_samples "${@:2}" --gpu soft --json
 	expect_error_line "^gputap: 11 modules: $1 patched \($1 side, 0 whole\), 0 SASS only, 0 failed; "
 	[[ $stderr =~ ' compiled; '([0-9]+)' sites: '([0-9]+)' patched, '([0-9]+)' rejected' ]]
 	((BASH_REMATCH[1] == BASH_REMATCH[2] + BASH_REMATCH[3] && BASH_REMATCH[2] > 0))
@@ -71,10 +58,7 @@ all_launches='[["histogram", 256, 4], ["scan", 512, 8], ["add_sums", 512, 8], ["
 
 @test "samples of OpenCL have the same results while they are traced, and each launch has its name" {
 	need_probes
-	gputap kernels --json -o kernels.json -- "$samples"
-	expect_status 0
-	printed=$output
-	expect_same
+	run_samples kernels --json -o kernels.json
 	output=$(cat kernels.json)
 	expect_json ".[0].kernels | map({(.kernel): .launches}) | add ==
 		($all_launches | group_by(.[0]) | map({(.[0][0]): length}) | add)"

@@ -28,12 +28,24 @@ static struct spirv_program {
 } programs[MAX_PROGRAMS];
 static size_t program_count;
 
-static const struct spirv_program *find_program(cl_program program)
+static struct spirv_program *find_program(cl_program program)
 {
 	for (size_t i = 0; i < program_count; i++)
 		if (programs[i].program == program)
 			return &programs[i];
 	return NULL;
+}
+
+/* A new program may have the address of one that is no more. */
+static cl_program forget_program(cl_program program)
+{
+	struct spirv_program *found = find_program(program);
+
+	if (found) {
+		free(found->module);
+		*found = programs[--program_count];
+	}
+	return program;
 }
 
 static cl_int answer(const void *bytes, size_t size, size_t given, void *value, size_t *ret_size)
@@ -99,7 +111,8 @@ static cl_program CL_API_CALL create_with_il(cl_context context, const void *mod
 	static unsigned char bitcode[MAX_SIZE];
 	const unsigned char *binary = bitcode;
 	size_t length = convert(module, size, bitcode);
-	struct spirv_program *kept = &programs[program_count];
+	struct spirv_program *kept;
+	cl_program program;
 	cl_device_id device;
 
 	if (!length || program_count == MAX_PROGRAMS ||
@@ -107,13 +120,23 @@ static cl_program CL_API_CALL create_with_il(cl_context context, const void *mod
 		*ret_error = CL_INVALID_VALUE;
 		return NULL;
 	}
-	kept->program = target->clCreateProgramWithBinary(context, 1, &device, &length, &binary,
-							  NULL, ret_error);
+	program = forget_program(target->clCreateProgramWithBinary(context, 1, &device, &length,
+								   &binary, NULL, ret_error));
+	kept = &programs[program_count];
+	kept->program = program;
 	kept->module = malloc(size);
 	kept->size = size;
 	memcpy(kept->module, module, size);
 	program_count++;
 	return kept->program;
+}
+
+static cl_program CL_API_CALL create_with_source(cl_context context, cl_uint count,
+						 const char **texts, const size_t *lengths,
+						 cl_int *ret_error)
+{
+	return forget_program(
+		target->clCreateProgramWithSource(context, count, texts, lengths, ret_error));
 }
 
 static cl_int CL_API_CALL get_program_info(cl_program program, cl_program_info which, size_t size,
@@ -163,6 +186,7 @@ EXPORTED CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count,
 	static const struct _cl_icd_dispatch functions = {
 		.clGetDeviceInfo = get_device_info,
 		.clCreateProgramWithIL = create_with_il,
+		.clCreateProgramWithSource = create_with_source,
 		.clGetProgramInfo = get_program_info,
 		.clBuildProgram = build_program,
 		.clSetKernelExecInfo = set_exec_info,
