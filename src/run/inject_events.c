@@ -256,24 +256,28 @@ static size_t copy_record(struct gt_inject_events *events, const struct event_ri
 	return size;
 }
 
-/* Whether bytes were reserved that were not read: by `end`, which is read again when it is reached.
- */
-static bool has_bytes(struct gt_inject_events *events, struct event_ring *ring)
+/* Read the end of what was reserved. False: it is malformed. */
+static bool read_end(struct gt_inject_events *events, struct event_ring *ring)
 {
-	uint64_t end = ring->end;
+	uint64_t end = __atomic_load_n(&ring->ring.head->reserved, __ATOMIC_ACQUIRE);
 
-	if (ring->broken)
-		return false;
-	if (end != ring->position)
-		return true;
-	end = __atomic_load_n(&ring->ring.head->reserved, __ATOMIC_ACQUIRE);
 	if (end - ring->released > ring->ring.capacity || end % sizeof(uint64_t)) {
 		ring->broken = true;
 		events->retired.malformed++;
 		return false;
 	}
 	ring->end = end;
-	return end != ring->position;
+	return true;
+}
+
+/* Whether bytes were reserved that were not read: by `end`, which is read again when it is reached.
+ */
+static bool has_bytes(struct gt_inject_events *events, struct event_ring *ring)
+{
+	if (ring->broken)
+		return false;
+	return ring->end != ring->position ||
+	       (read_end(events, ring) && ring->end != ring->position);
 }
 
 /* Read a record into `copy`. False: there is none now. */
@@ -284,7 +288,8 @@ static bool read_record(struct gt_inject_events *events, struct event_ring *ring
 	if (!has_bytes(events, ring))
 		return false;
 	if (!has_record(ring, ring->position)) {
-		if (!ring->ended)
+		/* Records may have followed since the end was read. */
+		if (!ring->ended || !read_end(events, ring))
 			return false;
 		ring->position = skip_unfinished(ring, ring->end);
 		events->retired.unread++;

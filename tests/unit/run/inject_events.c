@@ -245,9 +245,12 @@ TEST("of a process that is killed within a record, the records before and after 
 {
 	auto_collector collector = {0};
 	struct read_events events = {0};
+	struct pollfd ready = {.events = POLLIN};
+	int pipes[2][2];
+	char byte;
 	pid_t pid;
 
-	if (!open_collector(&collector))
+	if (!open_collector(&collector) || pipe(pipes[0]) || pipe(pipes[1]))
 		return;
 	pid = fork_beside_sleeping_threads();
 	if (!pid) {
@@ -255,13 +258,24 @@ TEST("of a process that is killed within a record, the records before and after 
 
 		put_work(0, 0);
 		gt_agent_ring_reserve(gt_agent_ring(), WORK, &position);
+		if (write(pipes[0][1], "x", 1) != 1 || read(pipes[1][0], &byte, 1) != 1)
+			_exit(1);
 		put_work(0, 1);
 		put_work(0, 2);
 		kill(getpid(), SIGKILL);
 	}
+	/* The unfinished one is the last one at first. */
+	ready.fd = pipes[0][0];
+	while (poll(&ready, 1, 1) == 0)
+		read_events(&collector, &events);
+	read_events(&collector, &events);
+	CHECK_INT(events.records, 1);
+	CHECK(write(pipes[1][1], "x", 1) == 1);
 	CHECK(WIFSIGNALED(serve_process(&collector, pid, &events)));
 	CHECK(events.records == 3 && events.ended == 1 && !events.wrong);
 	CHECK(gt_inject_event_counts(collector.inject).unread == 1);
+	for (int i = 0; i < 4; i++)
+		close(pipes[i / 2][i % 2]);
 }
 
 /* What a hostile process writes to its ring. */
