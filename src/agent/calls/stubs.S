@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The functions that programs call in place of those of the API tables. Each loads the number of its slot
- * (slots.h) and jumps to code that all share: where the call is not traced, it jumps on to the
- * library's own function; else it calls gt_call_begin, the function and gt_call_end.
+ * The functions that programs call in place of those of the API tables. Each loads the number of
+ * its slot (slots.h) and jumps to code that all share: where the call is not traced, it jumps on to
+ * the library's own function; else it calls gt_call_begin, the function and gt_call_end.
  *
  * System V ABI, AMD64: arguments are in %rdi, %rsi, %rdx, %rcx, %r8, %r9, %xmm0 to %xmm7 and on the
  * stack, from where as many words are copied as the row of the function says; no function has a
