@@ -32,12 +32,14 @@ static inline gt_ptx_bytes gt_ptx_load_bytes(const char *text)
 	return bytes;
 }
 
-/* Mark where `.?n` and `.?u` begin: that is rare, and enough for .entry and .func. */
+/* Mark where `.en` and `.fu` begin: .entry and .func and little else, while `.rn` is common. */
 static inline gt_ptx_bytes gt_ptx_find_starts(const char *text)
 {
-	const gt_ptx_bytes first = gt_ptx_load_bytes(text), third = gt_ptx_load_bytes(text + 2);
+	const gt_ptx_bytes first = gt_ptx_load_bytes(text), second = gt_ptx_load_bytes(text + 1),
+			   third = gt_ptx_load_bytes(text + 2);
 
-	return (gt_ptx_bytes)((first == '.') & ((third == 'n') | (third == 'u')));
+	return (gt_ptx_bytes)((first == '.') & (((second == 'e') & (third == 'n')) |
+						((second == 'f') & (third == 'u'))));
 }
 
 static inline bool gt_ptx_has_start(gt_ptx_bytes starts)
