@@ -240,7 +240,11 @@ void gt_put_evidence(struct gt_strbuf *text, size_t indent, const struct gt_call
 	if (inside->syscall) {
 		begin_evidence(text, indent);
 		gt_strbuf_printf(text, "%s took ", inside->syscall);
-		gt_format_duration(text, inside->syscall_ns);
+		gt_format_duration(text, inside->syscall_whole_ns);
+		if (inside->syscall_ns < inside->syscall_whole_ns) {
+			gt_strbuf_puts(text, ", of it in this time ");
+			gt_format_duration(text, inside->syscall_ns);
+		}
 		gt_strbuf_putc(text, '\n');
 	}
 	if (inside->jobs) {

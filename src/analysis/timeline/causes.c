@@ -70,15 +70,17 @@ static bool equal_names(const char *left, const char *right)
 }
 
 /* Look for what a call that took long waited for. */
-static int explain_cause(const struct gt_path *path, uint64_t min_queued,
+static int explain_cause(const struct causes_walk *walk, uint64_t min_queued,
 			 struct walked_cause *walked)
 {
+	const struct gt_path *path = walk->path;
 	const struct gt_path_call *call = walked->call;
 	struct gt_cause *cause = &walked->cause;
 
 	if (!call || (call->end - call->start < LONG_CALL && !call->failed))
 		return 0;
-	gt_path_find_evidence(path, cause->thread, call, &cause->inside);
+	gt_path_find_evidence(path, cause->thread, call, walk->gap->start, walk->gap->end,
+			      &cause->inside);
 	return call->activity == GT_HOST_WAIT || cause->number || cause->longest < min_queued
 		       ? 0
 		       : gt_path_queue_at(path, cause->thread, call, &cause->queued);
@@ -154,7 +156,7 @@ static int find_headline(struct causes_walk *walk)
 			most = &walk->shares[i];
 	if (!most)
 		return 0;
-	error = explain_cause(walk->path, LONG_CALL, &most->longest);
+	error = explain_cause(walk, LONG_CALL, &most->longest);
 	*headline = most->longest.cause;
 	headline->end = headline->start + most->ns;
 	headline->count = most->count;
@@ -206,7 +208,7 @@ static int explain_gap(struct causes_walk *walk, bool from_end)
 	int error = find_headline(walk);
 
 	for (size_t i = 0; i < walk->count && !error; i++)
-		error = explain_cause(walk->path, min_queued, &walk->causes[i]);
+		error = explain_cause(walk, min_queued, &walk->causes[i]);
 	if (error)
 		return error;
 	gap->causes = malloc((walk->count + 1) * sizeof(*gap->causes));

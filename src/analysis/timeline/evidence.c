@@ -115,11 +115,16 @@ int gt_path_queue_at(const struct gt_path *path, uint32_t id, const struct gt_pa
 	return 0;
 }
 
-/* The part of an interval that lies in a call. */
-static uint64_t part_of(uint64_t start, uint64_t end, const struct gt_path_call *call)
+/* The part of a call that is of interest. */
+struct evidence_period {
+	uint64_t start, end;
+};
+
+/* The part of an interval that lies in a period. */
+static uint64_t part_of(uint64_t start, uint64_t end, const struct evidence_period *period)
 {
-	uint64_t from = start > call->start ? start : call->start;
-	uint64_t to = end < call->end ? end : call->end;
+	uint64_t from = start > period->start ? start : period->start;
+	uint64_t to = end < period->end ? end : period->end;
 
 	return to > from ? to - from : 0;
 }
@@ -142,51 +147,61 @@ static uint64_t part_of(uint64_t start, uint64_t end, const struct gt_path_call 
 		low;                                                                               \
 	})
 
-/* The items that lie in a call, also in part. */
-#define each_inside(item, vec, call)                                                               \
+/* The items that lie in a period, also in part. */
+#define each_inside(item, vec, period)                                                             \
 	for (__typeof__((vec)->items + 0) item =                                                   \
-		     (vec)->count ? (vec)->items + first_ending_after(vec, (call)->start) : NULL;  \
-	     item && item < (vec)->items + (vec)->count && item->start < (call)->end; item++)
+		     (vec)->count ? (vec)->items + first_ending_after(vec, (period)->start)        \
+				  : NULL;                                                          \
+	     item && item < (vec)->items + (vec)->count && item->start < (period)->end; item++)
 
-static void find_requests(const struct gt_path_thread *thread, const struct gt_path_call *call,
+static void find_requests(const struct gt_path_thread *thread, const struct evidence_period *period,
 			  struct gt_call_evidence *evidence)
 {
-	each_inside(fault, &thread->faults, call)
+	each_inside(fault, &thread->faults, period)
 	{
 		evidence->faults++;
-		evidence->fault_ns += part_of(fault->start, fault->end, call);
+		evidence->fault_ns += part_of(fault->start, fault->end, period);
 	}
-	each_inside(request, &thread->io, call)
+	each_inside(request, &thread->io, period)
 	{
 		evidence->io++;
-		evidence->io_ns += part_of(request->start, request->end, call);
+		evidence->io_ns += part_of(request->start, request->end, period);
 		evidence->io_bytes += request->bytes;
 	}
 }
 
-static void find_kernel_work(const struct gt_path_thread *thread, const struct gt_path_call *call,
+static void find_kernel_work(const struct gt_path_thread *thread,
+			     const struct evidence_period *period,
 			     struct gt_call_evidence *evidence)
 {
-	uint64_t longest = 0;
-
-	each_inside(syscall, &thread->syscalls, call)
+	each_inside(syscall, &thread->syscalls, period)
 	{
-		uint64_t ns = part_of(syscall->start, syscall->end, call);
+		uint64_t ns = part_of(syscall->start, syscall->end, period);
 
 		if (ns <= evidence->syscall_ns)
 			continue;
 		evidence->syscall_ns = ns;
+		evidence->syscall_whole_ns = syscall->end - syscall->start;
 		evidence->syscall = syscall->name;
 	}
-	each_inside(pause, &thread->pauses, call)
+	each_inside(pause, &thread->pauses, period)
 	{
-		evidence->off_cpu_ns += part_of(pause->start, pause->end, call);
-		evidence->runnable_ns += part_of(pause->end - pause->runnable, pause->end, call);
+		evidence->off_cpu_ns += part_of(pause->start, pause->end, period);
+		evidence->runnable_ns += part_of(pause->end - pause->runnable, pause->end, period);
 	}
+}
+
+/* Jobs that were submitted in the call before the end of the period, and had not ended before it.
+ */
+static void find_jobs(const struct gt_path_thread *thread, const struct gt_path_call *call,
+		      const struct evidence_period *period, struct gt_call_evidence *evidence)
+{
+	uint64_t longest = 0;
+
 	gt_vec_each (job, &thread->jobs) {
 		uint64_t queued = job->chain.queued;
 
-		if (queued < call->start || queued > call->end)
+		if (queued < call->start || queued > period->end || job->end < period->start)
 			continue;
 		if (!evidence->jobs++ || job->end - queued > longest) {
 			longest = job->end - queued;
@@ -195,23 +210,36 @@ static void find_kernel_work(const struct gt_path_thread *thread, const struct g
 	}
 }
 
+/* The job names the command of the ioctl that submitted it. */
+static void name_ioctl(const struct evidence_period *period, struct gt_call_evidence *evidence)
+{
+	uint64_t start = evidence->job.syscall.start, end = evidence->job.syscall.end;
+	uint64_t ns = part_of(start, end, period);
+
+	if (!ns || ns < evidence->syscall_ns)
+		return;
+	evidence->syscall = evidence->job.syscall.name;
+	evidence->syscall_ns = ns;
+	evidence->syscall_whole_ns = end - start;
+}
+
 void gt_path_find_evidence(const struct gt_path *path, uint32_t id, const struct gt_path_call *call,
-			   struct gt_call_evidence *ret_evidence)
+			   uint64_t from, uint64_t to, struct gt_call_evidence *ret_evidence)
 {
 	const struct gt_path_thread *thread = gt_hash_get_u64(path->by_id, id);
+	const struct evidence_period period = {
+		.start = from > call->start ? from : call->start,
+		.end = to < call->end ? to : call->end,
+	};
 	struct gt_call_evidence evidence = {0};
 
 	if (thread) {
-		find_requests(thread, call, &evidence);
-		find_kernel_work(thread, call, &evidence);
+		find_requests(thread, &period, &evidence);
+		find_kernel_work(thread, &period, &evidence);
+		find_jobs(thread, call, &period, &evidence);
 	}
-	/* The job names the command of the ioctl that submitted it. */
-	if (evidence.job.syscall.start &&
-	    part_of(evidence.job.syscall.start, evidence.job.syscall.end, call) >=
-		    evidence.syscall_ns) {
-		evidence.syscall = evidence.job.syscall.name;
-		evidence.syscall_ns = evidence.job.syscall.end - evidence.job.syscall.start;
-	}
+	if (evidence.jobs)
+		name_ioctl(&period, &evidence);
 	if (call->failed)
 		gt_vec_each (xid, &path->xids) {
 			if (xid->end > call->end)

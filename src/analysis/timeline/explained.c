@@ -73,7 +73,7 @@ static bool is_named(const struct gt_strings *globs, const char *name)
 static void find_inside(const struct gt_path *path, const struct gt_path_call *call,
 			struct gt_idle_gap *gap)
 {
-	gt_path_find_evidence(path, gap->thread, call, &gap->inside);
+	gt_path_find_evidence(path, gap->thread, call, call->start, call->end, &gap->inside);
 	if (gap->kind == GT_EXPLAIN_FAULTS) {
 		gap->inside.faults = 0;
 		return;

@@ -164,12 +164,14 @@ struct gt_queue_evidence {
 int gt_path_queue_at(const struct gt_path *path, uint32_t thread, const struct gt_path_call *call,
 		     struct gt_queue_evidence *ret_evidence);
 
-/* What was seen in the kernel while a thread was in a call. */
+/* What was seen in the kernel while a thread was in a call, in the period of interest. */
 struct gt_call_evidence {
-	/* The longest system call that lies in it, its name; NULL: none. */
+	/* The system call with the largest part in it, its name; NULL: none. */
 	const char *syscall;
-	uint64_t syscall_ns;
-	/* The job of the DRM scheduler that took longest, submitted in it; queued is 0: none. */
+	uint64_t syscall_ns; /* this part */
+	uint64_t syscall_whole_ns;
+	/* The job of the DRM scheduler that took longest, submitted in the call; queued is 0: none.
+	 */
 	struct gt_job_chain job;
 	uint64_t jobs;
 	uint64_t faults, fault_ns;    /* page faults */
@@ -179,8 +181,10 @@ struct gt_call_evidence {
 	uint32_t xid;                 /* the last one before the call failed; 0: none */
 	uint64_t xid_before;          /* ns, to the call's return */
 };
+/* Times are the parts between `from` and `to`. */
 void gt_path_find_evidence(const struct gt_path *path, uint32_t thread,
-			   const struct gt_path_call *call, struct gt_call_evidence *ret_evidence);
+			   const struct gt_path_call *call, uint64_t from, uint64_t to,
+			   struct gt_call_evidence *ret_evidence);
 
 /* The system call of a thread that encloses a time; NULL: none was recorded. */
 const struct gt_path_pause *gt_path_syscall_at(const struct gt_path *path, uint32_t thread,

@@ -698,6 +698,35 @@ TEST("a late call has its page faults, block I/O and times off the CPU")
 	CHECK_INT(inside->xid, 0);
 }
 
+TEST("what was seen in a call that began before the gap is the part in the gap")
+{
+	const struct gt_idle_gap *gap;
+	const struct gt_call_evidence *inside;
+	uint64_t zero;
+
+	start_breakdown();
+	launch_kernel(0x11, stream.now + 1000, stream.now + 80000);
+	zero = stream.now; /* the kernel ends 78000 later */
+	feed_waiting(100, zero + 10000, zero + 110000, 1000);
+	feed_ioctl(zero + 5000, zero + 115000);
+	feed_job(7, zero + 6000, 100, GT_DRM_QUEUE);
+	feed_job(7, zero + 20000, 100, GT_DRM_DONE);
+	stream.duration = 120000;
+	launch_kernel(0x12, zero + 121000, zero + 122000); /* from 1000 to 121000 */
+	stream.duration = 1000;
+	finish_breakdown();
+	CHECK_INT(found->gaps.count, 1);
+	gap = &found->gaps.items[0];
+	inside = &gap->headline.inside;
+	CHECK_INT(gap->end - gap->start, 43000);
+	CHECK_INT(inside->off_cpu_ns, 32000);
+	CHECK_INT(inside->runnable_ns, 1000);
+	CHECK_STR(inside->syscall, "ioctl");
+	CHECK_INT(inside->syscall_ns, 37000);
+	CHECK_INT(inside->syscall_whole_ns, 110000);
+	CHECK_INT(inside->jobs, 0);
+}
+
 TEST("a call that failed has the Xid before it")
 {
 	gt_autofree struct gt_event *event = gt_event_new(GT_EVENT_nvidia_xid, "0000:01:00.0", 12);

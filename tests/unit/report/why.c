@@ -231,6 +231,26 @@ TEST("system calls are explained by the call, and by what was seen in them, the 
 		    "\"page_faults\":0,\"page_fault_time\":0,\"io\":1,");
 }
 
+TEST("of a system call that is longer than what is explained, the part and the duration are shown")
+{
+	uint64_t zero;
+
+	start(GT_EXPLAIN_FAULTS, 0);
+	zero = stream.now;
+	feed_fault(zero + 10000, zero + 32000, 0x7f001000);
+	feed_syscall(zero + 6000, zero + 40000, READ, 4096);
+	stream.now = zero + 4000;
+	stream.duration = 40000;
+	call_with("cudaFree", "devPtr", DEVICE, 0); /* from 5000 to 45000 */
+	stream.duration = 1000;
+	expect("100 train: 1 page fault\n"
+	       "fault 1 at T+12.0 µs: page fault of thread 100 at 0x7f001000 took 22.0 µs.\n"
+	       "  read took 34.0 µs, of it in this time 22.0 µs\n"
+	       "  T+12.0 µs  thread 100 spent 22.0 µs in cudaFree\n"
+	       "      read took 34.0 µs, of it in this time 22.0 µs\n"
+	       "      1 page fault of 22.0 µs\n");
+}
+
 TEST("of system calls only those of the names that are asked for are explained")
 {
 	struct gt_strings names = {0};
