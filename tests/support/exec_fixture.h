@@ -26,7 +26,6 @@ struct device {
 	char *arena;
 	uint64_t used;
 	struct gt_strbuf output; /* what kernels printed */
-	uint64_t now;            /* what %globaltimer says; 0: real time */
 	pthread_mutex_t lock;
 };
 
@@ -64,7 +63,10 @@ static void device_output(void *user, enum sg_output output, const char *text, s
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* Open a device whose arena is at an address; NULL, or if others are there: anywhere. */
+/*
+ * Open a device whose arena is at an address; NULL, or if others are there: anywhere. Of the host's
+ * functions only `clock` is that of the options; it gets the device.
+ */
 static void device_open_at(struct device *device, void *address, struct sg_machine_options options)
 {
 	struct gt_diag diag = {0};
@@ -78,7 +80,8 @@ static void device_open_at(struct device *device, void *address, struct sg_machi
 	options.host = (struct sg_host){.user = device,
 					.allocate = device_allocate,
 					.release = device_release,
-					.output = device_output};
+					.output = device_output,
+					.clock = options.host.clock};
 	if (sg_machine_new(&options, &device->machine, &diag)) {
 		printf("Bail out! %s\n", diag.text);
 		exit(1);

@@ -13,9 +13,10 @@
  * The state's upper bits are a generation, which the host increments when it reclaims the slot of a
  * thread that is gone; a thread that finds another one has lost its call.
  *
- * Nothing waits for ever. A thread polls GT_HOST_CALL_POLLS times at most, for a slot and the
- *result together. Then it clears `alive` and counts a lost call. Calls that find `alive` clear are
- *lost at once. A host that is alive sets it again and again.
+ * Nothing waits for ever. A thread waits for GT_HOST_CALL_WAIT_NS at most, for a slot and the
+ *result together; OpenCL devices without a clock poll GT_HOST_CALL_POLLS times. Then it clears
+ *`alive` and counts a lost call. Calls that find `alive` clear are lost at once. A host that is
+ *alive sets it again and again.
  *
  * Programs of any process can write to the memory: the host reads it as hostile input. It copies a
  * request once, and nothing in it but the map's number and the operation is interpreted.
@@ -26,6 +27,7 @@
 
 enum {
 	GT_HOST_CALL_SLOTS = 256, /* a power of two, a multiple of 64 */
+	GT_HOST_CALL_WAIT_NS = 1000000000,
 	GT_HOST_CALL_POLLS = 1 << 20,
 	GT_HOST_CALL_RECLAIM_MS = 30000, /* a slot that no thread of the GPU holds for so long */
 };

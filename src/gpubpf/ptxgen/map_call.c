@@ -13,7 +13,8 @@
 
 enum {
 	MAX_UNROLLED = 64, /* bytes of a value */
-	POLLS_AWAKE = 64,  /* before the thread sleeps between polls */
+	AWAKE_NS = 10000,  /* before the thread sleeps between polls … */
+	AWAKE_POLLS = 64,  /* … the same without a clock */
 	SLEEP_NS = 100,
 };
 
@@ -21,11 +22,12 @@ enum {
 struct host_call {
 	struct gt_host_call_layout layout;
 	enum gt_host_call_operation operation;
-	struct gt_ptxgen_value area;  /* .b64 */
-	struct gt_ptxgen_value index; /* .b32: of the slot */
-	struct gt_ptxgen_value slot;  /* .b64: its address */
-	struct gt_ptxgen_value mine;  /* .b64: its state since it was taken; 0: none is */
-	struct gt_ptxgen_value polls; /* .b32 */
+	struct gt_ptxgen_value area;   /* .b64 */
+	struct gt_ptxgen_value index;  /* .b32: of the slot */
+	struct gt_ptxgen_value slot;   /* .b64: its address */
+	struct gt_ptxgen_value mine;   /* .b64: its state since it was taken; 0: none is */
+	struct gt_ptxgen_value since;  /* .b32: when it began */
+	struct gt_ptxgen_value waited; /* .b32: ns, or polls without a clock */
 	struct gt_ptxgen_value result;
 	struct gt_ptxgen_value again, next, lost, over; /* labels */
 };
@@ -133,6 +135,12 @@ static void emit_value_copy(struct gt_ptxgen *gen, const struct host_call *call)
 
 /* ---- the loop --------------------------------------------------------------------------- */
 
+/* PTX has one always. */
+static bool has_clock(const struct gt_ptxgen *gen)
+{
+	return !gen->without_lanes || gen->options->clock;
+}
+
 static void emit_start(struct gt_ptxgen *gen, struct host_call *call)
 {
 	struct gt_ptxgen_value alive = gt_ptxgen_b32(gen), test = gt_ptxgen_predicate(gen), thread;
@@ -142,7 +150,8 @@ static void emit_start(struct gt_ptxgen *gen, struct host_call *call)
 	call->index = gt_ptxgen_b32(gen);
 	call->slot = gt_ptxgen_b64(gen);
 	call->mine = gt_ptxgen_b64(gen);
-	call->polls = gt_ptxgen_b32(gen);
+	call->since = gt_ptxgen_b32(gen);
+	call->waited = gt_ptxgen_b32(gen);
 	call->result = gt_ptxgen_b64(gen);
 	call->again = gt_ptxgen_label(gen);
 	call->next = gt_ptxgen_label(gen);
@@ -154,7 +163,10 @@ static void emit_start(struct gt_ptxgen *gen, struct host_call *call)
 	gt_ptxgen_branch_if(gen, test, call->lost);
 	thread = gt_ptxgen_flat_thread(gen);
 	gt_ptxgen_emit(gen, "mov.b32", call->index, gt_ptxgen_low_half(gen, thread));
-	gt_ptxgen_emit(gen, "mov.u32", call->polls, 0);
+	if (has_clock(gen))
+		gt_ptxgen_emit(gen, "mov.u32", call->since, gt_ptxgen_text("%globaltimer_lo"));
+	else
+		gt_ptxgen_emit(gen, "mov.u32", call->waited, 0);
 	gt_ptxgen_emit(gen, "mov.u64", call->mine, 0);
 }
 
@@ -247,18 +259,31 @@ static void emit_poll(struct gt_ptxgen *gen, const struct host_call *call)
 	gt_ptxgen_branch(gen, call->over);
 }
 
+/* Set call->waited. The lower half of the timer suffices: it overflows after 4 s. */
+static void emit_waited(struct gt_ptxgen *gen, const struct host_call *call)
+{
+	if (!has_clock(gen)) {
+		gt_ptxgen_emit(gen, "add.u32", call->waited, call->waited, 1);
+		return;
+	}
+	gt_ptxgen_emit(gen, "mov.u32", call->waited, gt_ptxgen_text("%globaltimer_lo"));
+	gt_ptxgen_emit(gen, "sub.u32", call->waited, call->waited, call->since);
+}
+
 /* The end of the loop's body: the next poll, or give up. */
 static void emit_next(struct gt_ptxgen *gen, const struct host_call *call)
 {
 	struct gt_ptxgen_value test = gt_ptxgen_predicate(gen), state, ignored;
 
 	gt_ptxgen_emit_label(gen, call->next);
-	gt_ptxgen_emit(gen, "add.u32", call->polls, call->polls, 1);
+	emit_waited(gen, call);
 	if (gen->sm >= 70 && gen->version >= 63) {
-		gt_ptxgen_emit(gen, "setp.gt.u32", test, call->polls, POLLS_AWAKE);
+		gt_ptxgen_emit(gen, "setp.gt.u32", test, call->waited,
+			       has_clock(gen) ? AWAKE_NS : AWAKE_POLLS);
 		gt_ptxgen_emit_if(gen, gt_ptxgen_if(test), "nanosleep.u32", SLEEP_NS);
 	}
-	gt_ptxgen_emit(gen, "setp.lt.u32", test, call->polls, GT_HOST_CALL_POLLS);
+	gt_ptxgen_emit(gen, "setp.lt.u32", test, call->waited,
+		       has_clock(gen) ? GT_HOST_CALL_WAIT_NS : GT_HOST_CALL_POLLS);
 	gt_ptxgen_branch_if(gen, test, call->again);
 	gt_ptxgen_emit(gen, "setp.eq.u64", test, call->mine, 0);
 	gt_ptxgen_branch_if(gen, test, call->lost);

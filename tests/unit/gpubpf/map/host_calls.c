@@ -337,6 +337,61 @@ TEST("threads of a block call the host at the same time")
 			GT_HOST_CALL_FREE);
 }
 
+/* A clock of which each reading is a step later, and a host that serves once, at a reading. */
+static struct {
+	uint64_t readings, now;
+	uint64_t step, step_later; /* ns, until the host has served and after that */
+	uint64_t served_at;
+	struct gt_host_calls *calls;
+} made_up;
+
+static uint64_t read_made_up_clock(void *device)
+{
+	made_up.readings++;
+	made_up.now += made_up.readings <= made_up.served_at ? made_up.step : made_up.step_later;
+	if (made_up.readings == made_up.served_at)
+		gt_host_calls_serve(made_up.calls);
+	return made_up.now;
+}
+
+/* Run the program in one thread with the made-up clock. Its result. */
+static int64_t run_with_made_up_clock(struct host_side *side)
+{
+	auto_device device = {0};
+	uint8_t *area, *own = side->calls.area;
+	uint64_t result = 0;
+
+	device_open_with(&device, (struct sg_machine_options){.timeout_ns = HANG_NS,
+							      .host.clock = read_made_up_clock});
+	area = device_memory(&device, side->layout.bytes);
+	memset(area, 0, side->layout.bytes);
+	side->calls.area = area;
+	gt_host_calls_serve(&side->calls);
+	made_up.calls = &side->calls;
+	run_calls(&device, area, 1, &result);
+	side->calls.area = own;
+	return (int64_t)result;
+}
+
+TEST("a call waits for a second, however often it polls meanwhile")
+{
+	auto_host_side side = {0};
+
+	host_side_open(&side);
+	/* The update is answered after 0.6 s, the lookup is not. */
+	made_up.step = 400;
+	made_up.step_later = 1000000;
+	made_up.served_at = 1500000;
+	CHECK_INT(run_with_made_up_clock(&side), 0);
+	CHECK(made_up.readings > 1500900 && made_up.readings < 1501100);
+	/* The update would be answered after 2 s; after 1 s the lookup does not wait, either. */
+	memset(&made_up, 0, sizeof(made_up));
+	made_up.step = 1000000;
+	made_up.served_at = 2000;
+	CHECK_INT(run_with_made_up_clock(&side), -EAGAIN);
+	CHECK(made_up.readings > 900 && made_up.readings < 1100);
+}
+
 TEST("a program continues without a host: its calls are lost and counted")
 {
 	auto_device device = {0};
