@@ -13,7 +13,7 @@
  *	4 stack    count of frames, their strings, the innermost first; numbered from 1
  *	5 about    length, a JSON object of texts
  *	6 value    of a track of a counter: track, time - that of the value before (zigzag, ns),
- *value
+ *	           value
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -32,8 +32,8 @@
  *   program once. One thread must execute that of the level block.
  *   With stack_outside the scopes around the body declare its stack, if it has one:
  *   .local .align 8 .b8 <prefix>stack[stack_bytes]. Bodies that run one after the other may share
- *it. GT_SOURCE_TAKEN_MASK is a value of the site; GT_SOURCE_MASK is one if the active lanes are not
- *   the group.
+ *   it. GT_SOURCE_TAKEN_MASK is a value of the site; GT_SOURCE_MASK is one if the active lanes are
+ *   not the group.
  *
  * SYMBOLS of both forms, declared for the module, before everything else:
  *
@@ -50,8 +50,8 @@
  *   `output` is the map of trace_printk and puts: type 27 (ringbuf), max_entries = output_bytes, in
  *   memory shared with the host. Word 1 is 1.
  *   `calls` is the memory of host calls (map/host_calls.h), shared with the host, aligned to 64,
- *where the program uses maps of the host. Word 1 is 1. `pid_tgid` is one word, for helper 14:
- *process id << 32 | thread id.
+ * where the program uses maps of the host. Word 1 is 1. `pid_tgid` is one word, for helper 14:
+ * process id << 32 | thread id.
  *
  * The TARGET spirv has the form "kernel" alone. The kernel's parameters are `memory` and `results`
  * (pointers in CrossWorkgroup), and `context` is a pointer to 512 bytes there. Words of the symbols

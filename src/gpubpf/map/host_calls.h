@@ -14,9 +14,9 @@
  * thread that is gone; a thread that finds another one has lost its call.
  *
  * Nothing waits for ever. A thread waits for GT_HOST_CALL_WAIT_NS at most, for a slot and the
- *result together; OpenCL devices without a clock poll GT_HOST_CALL_POLLS times. Then it clears
- *`alive` and counts a lost call. Calls that find `alive` clear are lost at once. A host that is
- *alive sets it again and again.
+ * result together; OpenCL devices without a clock poll GT_HOST_CALL_POLLS times. Then it clears
+ * `alive` and counts a lost call. Calls that find `alive` clear are lost at once. A host that is
+ * alive sets it again and again.
  *
  * Programs of any process can write to the memory: the host reads it as hostile input. It copies a
  * request once, and nothing in it but the map's number and the operation is interpreted.

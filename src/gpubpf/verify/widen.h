@@ -21,7 +21,7 @@
  * difference, and y unchanged prove x < y wherever the test continues the loop (the order).
  *
  * Pointers to one object are compared as their offsets (gt_compares_offsets), so that a loop may
- *end at a pointer.
+ * end at a pointer.
  *
  * States in a widened loop subsume only those in the same execution of it, with the same origins:
  * its ranges hold for its own iterations.
