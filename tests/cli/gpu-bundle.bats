@@ -51,6 +51,18 @@ in_bundle() {
 			expect_output_line "^ok +$check"
 		fi
 	done
+	for check in 'launchlate: 16 pipelined launches' 'launchlate: 8 launches in streams'; do
+		expect_output_line "^(skip +$check +needs root|ok +$check +[0-9]+ launches; clocks ± [0-9.]+ µs\$)"
+	done
+	expect_output_line '^ok +of 100 kernels the one that matches is compiled 4 scenarios; .* 2 patched \(2 side, 0 whole\)'
+	expect_output_line '^ok +host calls: none is lost +200 updates and 200 lines; an update takes [0-9.]+ µs \(median\)$'
+	expect_output_line '^ok +programs of a running kernel are switched +[0-9]+ intervals; [0-9]+ loads$'
+	expect_output_line '^ok +the same, with maps in host memory +[0-9]+ intervals; [0-9]+ loads$'
+	expect_output_line '^ok +--when and --sample change while a kernel runs +[0-9]+ runs of programs were skipped$'
+	expect_output_line '^ok +the agent, where no program matches +vectoradd: [0-9.]+ ms, [0-9.]+ ms; a module of 2000 lines: [0-9.]+ ms, [0-9.]+ ms \(with, without\)$'
+	for check in 'calls seen by the agent' 'calls seen by the kernel' 'results of vectoradd' 'results of reduce'; do
+		expect_output_line "^(ok|skip) +OpenCL: $check"
+	done
 	expect_output_line '^ok +counts of threads are exact'
 	for tool in $("$build/gputap" list --tools | awk 'NR > 1 { print $1 }'); do
 		expect_output_line "^(ok|skip) +$tool: same results"
@@ -92,5 +104,5 @@ in_bundle() {
 	expect_output_line '^FAIL +there is a GPU'
 	in_bundle --gpu amd
 	expect_status 2
-	expect_error 'usage: run [--gpu nvidia|soft] [--rounds N] [--no-speed] [--keep DIRECTORY]'
+	expect_error 'usage: run [--gpu nvidia|soft] [--rounds N] [--no-speed] [--toolkit] [--keep DIRECTORY]'
 }
