@@ -23,9 +23,17 @@ export LC_ALL=C.UTF-8 TZ=UTC NO_COLOR=1
 export GPUTAP_CACHE=
 
 # Runs a command; its status, standard output and standard error are $status, $output, $stderr
-# (and by lines "${lines[@]}", "${stderr_lines[@]}").
+# (and by lines "${lines[@]}", "${stderr_lines[@]}"), without empty lines, as `run --separate-stderr` sets
+# them. That function of bats starts three more processes and traces dozens of commands: the tests
+# call this one thousands of times.
 observe() {
-	run --separate-stderr "$@"
+	local options=$- errors=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/errors-$BASHPID-$EPOCHREALTIME
+	set +eET
+	output=$("$@" 2>"$errors") && status=0 || status=$?
+	read -d '' -r stderr <"$errors"
+	IFS=$'\n' read -d '' -r -a lines <<<"$output"
+	IFS=$'\n' read -d '' -r -a stderr_lines <<<"$stderr"
+	set "-$options"
 }
 
 gputap() {
