@@ -27,6 +27,35 @@ side_modules() {
 	echo "4 scenarios; the last: $(grep -oE '[0-9]+ modules?: .*' "$work/with-error" | tail -n 1)"
 }
 
+# The driver's library.
+driver_file() {
+	if [ "$gpu" = soft ]; then
+		realpath "$here/lib/gputap/softgpu/libcuda.so.1"
+	else
+		ldconfig -p | awk '/libcuda\.so\.1 .*x86-64/ { print $NF; exit }' | xargs -r realpath
+	fi
+}
+
+# Where the driver rejects the patched module (reject.c), the original is loaded.
+rejected_modules() {
+	local scenario reason='1 module loaded as it is: the driver rejected the patched module (218)'
+	mkdir -p "$work/reject"
+	cp "$here/lib/reject/libcuda.so.1" "$work/reject/"
+	ln -sf "$(driver_file)" "$work/reject/driver"
+	for scenario in module library; do
+		"$gputap" run --gpu "$gpu" --json "$objects/side.bpf.o" -- \
+			env "LD_LIBRARY_PATH=$work/reject" "$programs/side" $scenario >"$work/with" \
+			2>"$work/with-error" || return
+		grep '^{' "$work/with" >"$work/json"
+		grep -q "^$scenario: right$" "$work/with" && [ -z "$(values counts)" ] &&
+			grep -qF "$reason" "$work/with-error" || {
+			echo "$scenario: $(tail -n 1 "$work/with-error")"
+			return 1
+		}
+	done
+	echo "$reason"
+}
+
 # costs_of COMMAND…: the median of five runs with the agent and its collector, and without it. Both
 # come from one session, whose start would be counted else.
 costs_of() {
