@@ -537,6 +537,13 @@ static void count_calls(const void *context, struct gt_counts *counts)
 	gt_agent_calls_count(times->calls, counts);
 }
 
+static unsigned count_running(const void *context)
+{
+	const struct gt_gpu_times *times = context;
+
+	return gt_inject_count_running(times->inject);
+}
+
 static void cost_of_calls(const void *context, struct gt_probe_cost *cost)
 {
 	const struct gt_gpu_times *times = context;
@@ -624,6 +631,7 @@ int gt_gpu_times_open(const struct gt_trace_options *options, uint64_t period,
 				       ? times->inner->interval_ms
 				       : INTERVAL_MS,
 		.poll = poll_agents,
+		.running = count_running,
 	};
 	if (options->via == GT_VIA_AGENT) {
 		error = gt_agent_calls_open(options, times->inject, &times->calls, diag);

@@ -36,6 +36,8 @@ struct gt_companion {
 	int (*poll)(void *context, struct gt_event_queue *events, bool ended, struct gt_diag *diag);
 	/* Add the counts of its calls so far; NULL: it has none. */
 	void (*count)(const void *context, struct gt_counts *counts);
+	/* Processes that it knows, and that have not ended; NULL: it knows none. */
+	unsigned (*running)(const void *context);
 	/* Add what its hooks have cost the processes so far; NULL: it is not measured. */
 	void (*cost)(const void *context, struct gt_probe_cost *cost);
 	/* With cost: record no calls for a while; then again. */

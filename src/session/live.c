@@ -3,6 +3,8 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include <bpf/bpf.h>
+
 #include "base/clock.h"
 #include "probe/api/gaps.h"
 #include "probe/api/unwind_maps.h"
@@ -271,6 +273,37 @@ static void loop(struct gt_live *live, int (*idle)(void *context), void *context
 	}
 }
 
+/* Traced processes besides the command, once the probes that remove processes are detached. */
+static unsigned count_running(const struct gt_live *live)
+{
+	const struct gt_companion *companion = live->options->companion;
+	uint32_t next, process, *last = NULL;
+	unsigned count = 0;
+
+	if (!live->reader)
+		return companion && companion->running ? companion->running(companion->context) : 0;
+	while (count < LIVE_MAX_PROCESSES &&
+	       !bpf_map_get_next_key(live->processes_fd, last, &next)) {
+		process = next;
+		last = &process;
+		count += (pid_t)process != live->command.child.pid;
+	}
+	return count;
+}
+
+/* Processes, such as daemons, that the command has started and that did not end with it. */
+static void note_running(struct gt_live *live)
+{
+	unsigned count = live->command.ended ? count_running(live) : 0;
+
+	if (count)
+		gt_event_queue_note(live->host.events,
+				    "%u process%s of the command still run%s: the tracing of %s "
+				    "ends here",
+				    count, count == 1 ? "" : "es", count == 1 ? "s" : "",
+				    count == 1 ? "it" : "them");
+}
+
 static void finish(struct gt_live *live)
 {
 	struct gt_counts counts;
@@ -278,6 +311,7 @@ static void finish(struct gt_live *live)
 	poll_companion(live, true);
 	gt_session_command_report(&live->command, live->host.events);
 	gt_opened_detach(&live->sources);
+	note_running(live);
 	/* Before the notes of the sources about the whole session. */
 	if (live->reader)
 		gt_event_reader_finish(live->reader, take_record, live);

@@ -45,6 +45,32 @@ same_calls() {
 	done
 }
 
+# expect_note_of_daemon METHOD
+expect_note_of_daemon() {
+	mkfifo input
+	exec 9<>input
+	# shellcheck disable=SC2016 # expanded by the command
+	gputap trace --via "$1" --gpu soft -- bash -c '"$1" <input >daemon 2>&1 3>&- 9>&- &
+		until grep -q ^running daemon; do sleep 0.05; done' bash "$programs/persistent"
+	exec 9>&-
+	until grep -q ^stopped daemon; do sleep 0.05; done
+	expect_status 0
+	expect_error_line '^gputap: 1 process of the command still runs: the tracing of it ends here$'
+	# shellcheck disable=SC2016
+	gputap trace --via "$1" --gpu soft -- bash -c '"$1" 2 & wait' bash "$programs/calls"
+	expect_status 0
+	expect_no_error_line 'still run'
+}
+
+@test "a process that still runs when the command has ended is noted via the agent" {
+	expect_note_of_daemon agent
+}
+
+@test "a process that still runs when the command has ended is noted with uprobes" {
+	need_probes
+	expect_note_of_daemon kernel
+}
+
 @test "the first call has the name of its process, and leaks are those at the end of processes" {
 	gputap trace --via agent --gpu soft -- "$programs/calls" 2
 	expect_status 0
