@@ -166,7 +166,8 @@ static __always_inline long put_urgent_record(void *record, __u64 size)
 }
 
 /* Emit the `process` event of a task. 0, or negative if the ring is full. */
-static __noinline long put_process(struct task_struct *task, __u32 process, __u32 thread)
+static __noinline long put_named_process(struct task_struct *task, __u32 process, __u32 thread,
+					 const char *name)
 {
 	__u64 room[(sizeof(struct gt_event_process) + GT_NAME_SIZE) / sizeof(__u64)] = {};
 	struct gt_event_process *event = (void *)room;
@@ -179,7 +180,11 @@ static __noinline long put_process(struct task_struct *task, __u32 process, __u3
 	event->head.device = GT_DEVICE_UNKNOWN;
 	event->parent = id_in_our_namespace(BPF_CORE_READ(task, group_leader, real_parent));
 	event->uid = bpf_get_current_uid_gid();
-	bpf_probe_read_kernel_str(event->name, GT_NAME_SIZE,
-				  &BPF_CORE_READ(task, group_leader)->comm);
+	bpf_probe_read_kernel_str(event->name, GT_NAME_SIZE, name);
 	return put_record(room, sizeof(room));
+}
+
+static __always_inline long put_process(struct task_struct *task, __u32 process, __u32 thread)
+{
+	return put_named_process(task, process, thread, BPF_CORE_READ(task, group_leader)->comm);
 }

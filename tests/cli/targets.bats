@@ -26,6 +26,28 @@ build_static() {
 		-c out.json)" = "[9,3,1]" ]
 }
 
+@test "a process that renames itself has its new name from then on" {
+	need_command cc
+	cat >rename.c <<-'EOF'
+		#include <cuda_runtime.h>
+		#include <sys/prctl.h>
+		int main(void)
+		{
+			int device;
+			cudaGetDevice(&device);
+			prctl(PR_SET_NAME, "worker:1");
+			cudaGetDevice(&device);
+			return 0;
+		}
+	EOF
+	cc -o rename rename.c "-I$root/softgpu/include" "-L$softgpu" -l:libcudart.so.13
+	gputap trace --gpu soft --via kernel -- ./rename
+	expect_status 0
+	expect_error_line '^[0-9:.]+ rename +[0-9]+ +cudaGetDevice +\[EXIT\]'
+	expect_error_line '^[0-9:.]+ worker:1 +[0-9]+ +cudaGetDevice +\[EXIT\]'
+	[ "$(grep -c ' cudaGetDevice .*EXIT' <<<"$stderr")" = 2 ] || fail "$stderr"
+}
+
 @test "children that are spawned are traced, too" {
 	need_command cc
 	cat >spawn.c <<-'EOF'

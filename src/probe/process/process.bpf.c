@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The life of the traced processes: children are traced from their first instruction; exec changes
- * names; exits are recorded.
+ * The life of the traced processes: children are traced from their first instruction; exec and
+ * prctl(2) change names; exits are recorded.
  */
 #include "probe/vmlinux_min.h"
 
@@ -66,6 +66,34 @@ int process_exec(__u64 *arguments)
 	/* Without a list of processes, names are recorded with the first call. */
 	if (filter.by_process && bpf_map_lookup_elem(&processes, &process) &&
 	    put_process(task, process, process))
+		count_lost();
+	return 0;
+}
+
+struct task_struct___execve {
+	unsigned in_execve : 1;
+} __attribute__((preserve_access_index));
+
+/* Whether it executes a program: process_exec follows. */
+static __always_inline bool is_in_execve(struct task_struct *task)
+{
+	struct task_struct___execve *in = (void *)task;
+
+	return bpf_core_field_exists(in->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(in, in_execve);
+}
+
+/* A process has the name of its first thread, which does not have its new one yet. */
+SEC("tp_btf/task_rename")
+int process_rename(__u64 *arguments)
+{
+	struct task_struct *task = (void *)arguments[0];
+	__u32 process;
+
+	if (!filter.by_process || BPF_CORE_READ(task, group_leader) != task || is_in_execve(task))
+		return 0;
+	process = id_in_our_namespace(task);
+	if (bpf_map_lookup_elem(&processes, &process) &&
+	    put_named_process(task, process, process, (const char *)arguments[1]))
 		count_lost();
 	return 0;
 }
