@@ -209,8 +209,9 @@ static int ask_sessions(const struct probe_options *given, const struct probe_ac
 	}
 	if (!list.count && (action->changes || strcmp(name, "*") != 0))
 		return report_nothing(name, sessions);
-	if (!sessions && !given->json)
-		gt_cli_error("no session runs that you may control");
+	if (!list.count && !given->json)
+		gt_cli_error("%s", sessions ? "no GPU programs: the sessions that run have none"
+					    : "no session runs that you may control");
 	return GT_EXIT_OK;
 }
 

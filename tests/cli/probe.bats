@@ -195,3 +195,26 @@ has_lines() {
 	expect_error "gputap: no program matches 'nothing'; 'gputap probe list' lists them"
 	stop
 }
+
+@test "probe list says on stderr that there is no session, or none with programs" {
+	"$build/gputap" trace --via agent --gpu soft -o "$BATS_TEST_TMPDIR/trace" -- \
+		sh -c 'echo running; read -r line' <"$BATS_TEST_TMPDIR/input" \
+		>"$BATS_TEST_TMPDIR/output" 2>/dev/null 3>&- &
+	session=$!
+	exec 9>"$BATS_TEST_TMPDIR/input"
+	wait_until grep -q '^running' "$BATS_TEST_TMPDIR/output"
+	gputap probe list --pid "$session"
+	expect_status 0
+	expect_output ''
+	expect_error 'gputap: no GPU programs: the sessions that run have none'
+	gputap probe list --json --pid "$session"
+	expect_status 0
+	expect_output '[]'
+	expect_error ''
+	exec 9>&-
+	unshare --map-root-user --net true 2>/dev/null || skip "no network namespace of its own"
+	observe unshare --map-root-user --net "$build/gputap" probe list
+	expect_status 0
+	expect_output ''
+	expect_error 'gputap: no session runs that you may control'
+}
