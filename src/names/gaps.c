@@ -157,7 +157,7 @@ void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 	unsigned shown = 0;
 
 	if (gaps->kept.count || more)
-		gt_strbuf_puts(text, "calls may be missing of ");
+		gt_strbuf_puts(text, "calls may be missing from ");
 	for (size_t i = 0; i < gaps->kept.count; i++) {
 		if (is_repeated(gaps->kept.items, i))
 			continue;
@@ -165,7 +165,7 @@ void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names)
 			more++;
 			continue;
 		}
-		gt_strbuf_puts(text, shown++ ? "; of " : "");
+		gt_strbuf_puts(text, shown++ ? "; from " : "");
 		put_gap(text, names, &gaps->kept.items[i]);
 	}
 	if (more)

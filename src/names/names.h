@@ -195,8 +195,8 @@ const struct gt_known_gap *gt_names_gaps(const struct gt_names *names, size_t *r
  */
 bool gt_names_is_incomplete(const struct gt_names *names);
 /*
- * Add the gaps in a few words: "calls may be missing of train (123), in 12 ms before the probes in
- * libcudart.so.13 were attached". Nothing without gaps.
+ * Add the gaps in a few words: "calls may be missing from train (123), in 12 ms before the probes
+ * in libcudart.so.13 were attached". Nothing without gaps.
  */
 void gt_put_gaps(struct gt_strbuf *text, const struct gt_names *names);
 /* Add them as a sentence on a line of its own. */

@@ -255,7 +255,7 @@ has_lines() {
 	kill -INT "$tracer"
 	end_trace
 	kill $target
-	expect_totals "incomplete: 0 calls: 0 complete, 0 unfinished, 0 lost; calls may be missing of callback \\($target\\), which ran [0-9.]+ .?s before the probes in libcudart\\.so\\.13 were attached"
+	expect_totals "incomplete: 0 calls: 0 complete, 0 unfinished, 0 lost; calls may be missing from callback \\($target\\), which ran [0-9.]+ .?s before the probes in libcudart\\.so\\.13 were attached"
 }
 
 @test "when nobody reads the lines, the tracing ends and the command continues to its end" {

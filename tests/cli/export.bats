@@ -399,7 +399,7 @@ expect_remarks() {
 	truncate -s 100000 run.gtap
 	gputap errors --from run.gtap
 	part=$(grep -oE 'corrupt part of the capture \([0-9]+ bytes\)' <<<"$output$stderr" | head -n 1)
-	expect_remarks "The capture is truncated: its losses are unknown. Calls may be missing of a $part."
+	expect_remarks "The capture is truncated: its losses are unknown. Calls may be missing from a $part."
 }
 
 @test "of a complete capture the files say nothing of losses" {

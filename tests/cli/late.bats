@@ -430,7 +430,7 @@ make_inside() {
 			return train();
 		}
 	EOF
-	missing='alls may be missing of inside \([0-9]+\), which ran [0-9.]+ .?s before the probes in inside were attached'
+	missing='alls may be missing from inside \([0-9]+\), which ran [0-9.]+ .?s before the probes in inside were attached'
 }
 
 # observe_inside VIEW…: of a process that runs already; its output is in the files out and err.

@@ -94,7 +94,7 @@ traps_by() {
 	gputap trace -c --gpu soft --max-overhead 0.5% -- "$calls" 3000000
 	expect_status 0
 	expect_error_line '^gputap: probes take [0-9.]+ % of the time \(--max-overhead 0\.5%\): calls: (traced 1/[0-9]+ of the time|no longer traced)$'
-	expect_error_line '^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing of the times in which calls were not traced \(--max-overhead\)$'
+	expect_error_line '^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing from the times in which calls were not traced \(--max-overhead\)$'
 	expect_output_line '^calls: 3000000 calls,'
 	made=$(sed -nE 's/^gputap: incomplete: ([0-9]+) calls.*/\1/p' <<<"$stderr")
 	((made > 0 && made < 3000000)) || fail "$made calls were traced"

@@ -103,7 +103,7 @@ build_static() {
 	end_trace
 	expect_status 0
 	expect_count "$output" "calls +$target +cudaGetDevice .*\[EXIT\]" 4
-	expect_error_line "^gputap: incomplete: 4 calls: 4 complete, 0 unfinished, 0 lost; calls may be missing of calls \($target\), which ran [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$"
+	expect_error_line "^gputap: incomplete: 4 calls: 4 complete, 0 unfinished, 0 lost; calls may be missing from calls \($target\), which ran [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$"
 }
 
 @test "the children that a running process makes later are traced, too" {
@@ -231,7 +231,7 @@ build_late() {
 	expect_status 0
 	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by process [1-9][0-9]* [0-9.]+ ms before its probes were attached: calls in between are missing$"
 	expect_count "$stderr" 'late .*\[EXIT\]' 2
-	expect_error_line '^gputap: incomplete: 2 calls: 2 complete, 0 unfinished, 0 lost; calls may be missing of late \([0-9]+\), in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$'
+	expect_error_line '^gputap: incomplete: 2 calls: 2 complete, 0 unfinished, 0 lost; calls may be missing from late \([0-9]+\), in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached$'
 }
 
 # bats test_tags=alone
@@ -251,7 +251,7 @@ build_late() {
 	expect_status 0
 	expect_error_line "^gputap: $PWD/elsewhere/libcudart\.so\.13 was mapped by a process outside of gputap's PID namespace [0-9.]+ ms before its probes were attached: calls in between are missing$"
 	# Other programs may be traced, too.
-	expect_error_line "^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing of (.*; of )?a process outside of gputap's PID namespace, in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached"
+	expect_error_line "^gputap: incomplete: [0-9]+ calls: .* 0 lost; calls may be missing from (.*; from )?a process outside of gputap's PID namespace, in [0-9.]+ .?s before the probes in libcudart\.so\.13 were attached"
 }
 
 @test "a runtime that is linked in statically is traced" {

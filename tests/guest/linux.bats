@@ -105,7 +105,7 @@ defined_probes() {
 	start_trace -c -d $target
 	touch go
 	end_trace
-	expect_totals 'incomplete: 4 calls: 4 complete, 0 unfinished, 0 lost; calls may be missing of calls .*'
+	expect_totals 'incomplete: 4 calls: 4 complete, 0 unfinished, 0 lost; calls may be missing from calls .*'
 }
 
 @test "a library outside the loader's path is traced from its first call" {

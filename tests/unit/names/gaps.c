@@ -57,7 +57,7 @@ TEST("a run is incomplete without an account, with a loss, and with a gap, and e
 	expect_text(names, "");
 	take_gap(names, GT_GAP_UNWATCHED, 0, "", 5, 0);
 	CHECK(gt_names_is_incomplete(names));
-	expect_text(names, "calls may be missing of libraries that were opened later");
+	expect_text(names, "calls may be missing from libraries that were opened later");
 }
 
 TEST("a gap has its process, its length and its library")
@@ -65,7 +65,7 @@ TEST("a gap has its process, its length and its library")
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
 	take_gap(names, GT_GAP_MAPPED, 7, "/site/libcudart.so.13", 1000, 13000);
-	expect_text(names, "calls may be missing of train (7), in 12.0 µs before the probes in "
+	expect_text(names, "calls may be missing from train (7), in 12.0 µs before the probes in "
 			   "libcudart.so.13 were attached");
 }
 
@@ -75,7 +75,7 @@ TEST("the process of a gap may be outside of the PID namespace, where it has no 
 
 	take_gap(names, GT_GAP_MAPPED, 0, "/site/libcudart.so.13", 1000, 13000);
 	expect_text(names,
-		    "calls may be missing of a process outside of gputap's PID namespace, in "
+		    "calls may be missing from a process outside of gputap's PID namespace, in "
 		    "12.0 µs before the probes in libcudart.so.13 were attached");
 }
 
@@ -88,10 +88,11 @@ TEST("a running process counts once, whatever it has mapped; further gaps are co
 	take_gap(names, GT_GAP_UNATTACHED, 0, "/lib/libx.so", 0, 0);
 	take_gap(names, GT_GAP_UNTRACED, 0, "", 0, 0);
 	take_gap(names, GT_GAP_RUNNING, 8, "/lib/libcudart.so.13", 0, 5);
-	expect_text(names,
-		    "calls may be missing of train (7), which ran 2.00 s before the probes in "
-		    "libcudart.so.13 were attached; of /lib/libx.so, which has no probes; of child "
-		    "processes that were not traced; and 1 more");
+	expect_text(
+		names,
+		"calls may be missing from train (7), which ran 2.00 s before the probes in "
+		"libcudart.so.13 were attached; from /lib/libx.so, which has no probes; from child "
+		"processes that were not traced; and 1 more");
 }
 
 TEST("a process that has ended before its gap was found has the name of its events")
@@ -104,11 +105,11 @@ TEST("a process that has ended before its gap was found has the name of its even
 	gap->start = 1;
 	gap->end = 2001;
 	CHECK_INT(gt_names_take(names, &gap->head), 0);
-	expect_text(names, "calls may be missing of process (7), in 2.00 µs before the probes in "
+	expect_text(names, "calls may be missing from process (7), in 2.00 µs before the probes in "
 			   "a.so were attached");
 	CHECK_INT(gt_names_take(names, process), 0);
 	expect_text(names,
-		    "calls may be missing of short (7), in 2.00 µs before the probes in a.so "
+		    "calls may be missing from short (7), in 2.00 µs before the probes in a.so "
 		    "were attached");
 	free(gap);
 	free(process);
@@ -119,7 +120,7 @@ TEST("a name in a gap cannot control a terminal")
 	gt_auto(names) struct gt_names *names = gt_names_new();
 
 	take_gap(names, GT_GAP_UNATTACHED, 0, "/lib/\033[2J", 0, 0);
-	expect_text(names, "calls may be missing of /lib/?[2J, which has no probes");
+	expect_text(names, "calls may be missing from /lib/?[2J, which has no probes");
 }
 
 TEST("JSON has every gap with its times, or null where they are unknown")

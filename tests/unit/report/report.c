@@ -615,7 +615,7 @@ TEST("a report with a gap is not complete, even if no call was lost")
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No failed call was seen.\n"
 		  "Incomplete: 2 calls, none lost.\n"
-		  "Calls may be missing of process (12), in 5.00 µs before the probes in "
+		  "Calls may be missing from process (12), in 5.00 µs before the probes in "
 		  "libcudart.so.13 were attached.\n");
 }
 
@@ -632,7 +632,7 @@ TEST("a report of a truncated capture has its gaps, too")
 	CHECK_STR(gt_strbuf_string(&report),
 		  "No failed call was seen.\n"
 		  "The capture is truncated: its losses are unknown.\n"
-		  "Calls may be missing of libraries that were opened later.\n");
+		  "Calls may be missing from libraries that were opened later.\n");
 }
 
 TEST("one call is counted as one")
