@@ -352,3 +352,45 @@ callback_via() {
 	"$build/gputap" trace --gpu soft --via agent -o out.txt -- "$programs/timed" kill >output 2>/dev/null || true
 	wait_for grep -q '^counted: 5050$' output
 }
+
+@test "a function that no library has fails with an error of its API" {
+	need_command gcc
+	gcc -fPIE -pie -Wl,-z,dynamic-undefined-weak -x c -o missing - <<-'END'
+		#include <stdio.h>
+		#pragma weak cudaDeviceSynchronize
+		#pragma weak hipDeviceSynchronize
+		#pragma weak hiprtcVersion
+		#pragma weak clFinish
+		#pragma weak zeInit
+		#pragma weak rocblas_destroy_handle
+		#pragma weak miopenDestroy
+		#pragma weak clCreateBuffer
+		int cudaDeviceSynchronize(void), hipDeviceSynchronize(void), hiprtcVersion(int *, int *),
+			clFinish(void *), zeInit(int), rocblas_destroy_handle(void *), miopenDestroy(void *);
+		void *clCreateBuffer(void *, unsigned long, unsigned long, void *, int *);
+		int main(void)
+		{
+			int error = 0;
+
+			printf("cuda %d\n", cudaDeviceSynchronize());
+			printf("hip %d\n", hipDeviceSynchronize());
+			printf("hiprtc %d\n", hiprtcVersion(&error, &error));
+			printf("opencl %d\n", clFinish(NULL));
+			printf("level zero %#x\n", zeInit(0));
+			printf("rocblas %d\n", rocblas_destroy_handle(NULL));
+			printf("miopen %d\n", miopenDestroy(NULL));
+			printf("buffer %p\n", clCreateBuffer(NULL, 0, 0, NULL, &error));
+			return 0;
+		}
+	END
+	gputap trace --via agent --gpu nvidia -o trace -- ./missing
+	expect_status 0
+	expect_output "cuda 500
+hip 500
+hiprtc 11
+opencl -59
+level zero 0x78000003
+rocblas 2
+miopen 6
+buffer (nil)"
+}
