@@ -247,13 +247,14 @@ account_of_fences() {
 @test "jobs of a process that is killed are done or canceled, each once" {
 	need_modules fakegpu
 	jobs=/sys/kernel/debug/fakegpu/jobs
-	gputap trace --gpu nvidia -e drm --json -o out.json -- sh -c "$fire submit 0 60 100000 &
-		until [ \$(wc -l <$jobs) = 60 ] && grep -q '\"done\":\[[1-9]' $jobs; do sleep 0.1; done
+	# So many jobs that the process cannot end before it is killed.
+	gputap trace --gpu nvidia -e drm --json -o out.json -- sh -c "$fire submit 0 600 100000 &
+		until [ \$(wc -l <$jobs) = 600 ] && grep -q '\"done\":\[[1-9]' $jobs; do sleep 0.1; done
 		kill -9 \$!; wait
 		while grep -q '\"done\":\[[0-9]*,0\]' $jobs; do sleep 0.1; done"
 	use_output
 	# The kernel waits a second before it kills an entity.
-	holds '$ledger.jobs | length == 60' '($events | map(select(.name == "done" or .name == "canceled") | .seqno) | sort) ==
+	holds '$ledger.jobs | length == 600' '($events | map(select(.name == "done" or .name == "canceled") | .seqno) | sort) ==
 		($ledger.jobs | map(.seqno))' \
 		'$events | map(select(.name == "canceled")) | length > 0 and all(.ran == 0)' \
 		'$events | map(select(.name == "done")) | all(.ran > 0)'
