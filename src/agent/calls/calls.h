@@ -68,6 +68,12 @@ struct gt_call_frame {
 	};
 };
 
+/* The words of the arguments, then those that were copied. */
+static inline uint64_t *gt_call_words(struct gt_call_frame *frame)
+{
+	return frame->record + GT_CALL_HEAD_WORDS;
+}
+
 struct gt_call_thread {
 	uint32_t process, thread;
 	uint32_t depth; /* frames in use */
@@ -91,6 +97,21 @@ extern const char gt_call_returned[] __attribute__((visibility("hidden")));
 
 /* Write an event to the ring; lost ones are counted. */
 bool gt_call_put(const struct gt_event *event);
+
+/* ---- arguments.c ---- */
+
+/*
+ * Copy what the plan of the call wants at this time. is_there: the call has succeeded, so that it
+ * has read or written what it has pointers to.
+ */
+void gt_call_copy(struct gt_call_frame *frame, enum gt_plan_when when, bool is_there);
+/*
+ * Emit strings, which do not fit into the record. Unless the result says that the call succeeded,
+ * it may have read nothing.
+ */
+void gt_call_put_strings(struct gt_call_frame *frame, bool succeeded);
+/* Emit the arguments of a kernel, at the entry: the array may be gone when the call returns. */
+void gt_call_put_arguments(struct gt_call_frame *frame);
 
 /* ---- memory.c ---- */
 
