@@ -42,6 +42,20 @@ struct core_builder {
 /* libbpf searches modules only for types that the kernel itself does not have. */
 static char wanted, in_kernel;
 
+int gt_core_modules_each(gt_core_module_sink *take, void *context)
+{
+	DIR *directory = opendir(MODULES);
+	const struct dirent *entry;
+	int error = directory ? 0 : -errno;
+
+	while (!error && (entry = readdir(directory)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "vmlinux") != 0)
+			error = take(context, entry->d_name, entry->d_ino);
+	if (directory)
+		closedir(directory);
+	return error;
+}
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* Kinds of types that relocations begin at; kinds with the same letter are interchangeable. */
@@ -56,7 +70,7 @@ static size_t essential_length(const char *name, size_t length)
 {
 	for (size_t i = length; i-- > 1 && length > 4;)
 		if (i + 4 <= length && name[i - 1] != '_' && !memcmp(name + i, "___", 3) &&
-		    i + 3 < length && name[i + 3] != '_')
+		    name[i + 3] != '_')
 			return i;
 	return length;
 }
@@ -223,8 +237,9 @@ static int open_source(struct core_source *source, struct btf *btf, __u32 first)
 	return source->new_ids ? 0 : -ENOMEM;
 }
 
-static int add_module(struct core_builder *builder, const char *name)
+static int add_module(void *opaque, const char *name, uint64_t unused)
 {
+	struct core_builder *builder = opaque;
 	struct core_source *source = calloc(1, sizeof(*source));
 	char path[sizeof(MODULES) + MAX_NAME];
 	struct btf *btf;
@@ -243,15 +258,8 @@ static int add_module(struct core_builder *builder, const char *name)
 
 static int add_modules(struct core_builder *builder)
 {
-	DIR *directory = opendir(MODULES);
-	const struct dirent *entry;
-	int error = directory ? 0 : -errno;
+	int error = gt_core_modules_each(add_module, builder);
 
-	while (!error && (entry = readdir(directory)))
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "vmlinux") != 0)
-			error = add_module(builder, entry->d_name);
-	if (directory)
-		closedir(directory);
 	gt_vec_each (module, &builder->modules)
 		if (!error)
 			error = add_source(builder, *module);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct btf;
 
@@ -27,3 +28,10 @@ struct gt_core_object {
  */
 int gt_core_types_write(struct btf *kernel, const struct gt_core_object *objects, size_t count,
 			int *ret_fd);
+
+/*
+ * Call `take` for each module of the kernel that has types, until an error: its name, and a number
+ * that is another one once it is loaded again. The error, or 0.
+ */
+typedef int gt_core_module_sink(void *context, const char *name, uint64_t number);
+int gt_core_modules_each(gt_core_module_sink *take, void *context);

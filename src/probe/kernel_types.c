@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "probe/kernel_types.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +24,12 @@ struct gt_kernel_types {
 	struct gt_kernel_symbols *symbols;
 	struct {
 		GT_VEC(struct gt_core_object) objects;
+		bool was_written;
 		struct gt_strbuf modules; /* that were loaded when the file was written */
 		int fd;                   /* -1: there is none */
 		char path[32];
 	} core;
 };
-
-#define MODULES "/sys/kernel/btf"
 
 struct gt_kernel_types *gt_kernel_types_new(void)
 {
@@ -122,17 +120,10 @@ bool gt_kernel_types_have_preemptible_tracepoints(struct gt_kernel_types *types)
 
 /* ---- types for relocations ---------------------------------------------------------------- */
 
-/* The modules with types, and numbers that are others once one is loaded again. */
-static void put_modules(struct gt_strbuf *text)
+static int put_module(void *context, const char *name, uint64_t number)
 {
-	DIR *directory = opendir(MODULES);
-	const struct dirent *entry;
-
-	while (directory && (entry = readdir(directory)))
-		gt_strbuf_printf(text, "%s %llu\n", entry->d_name,
-				 (unsigned long long)entry->d_ino);
-	if (directory)
-		closedir(directory);
+	gt_strbuf_printf(context, "%s %llu\n", name, (unsigned long long)number);
+	return 0;
 }
 
 static int collect_objects(struct gt_kernel_types *types)
@@ -181,8 +172,10 @@ const char *gt_kernel_types_for(struct gt_kernel_types *types, const void *elf)
 		return NULL;
 	if (!is_collected(types, elf))
 		return NULL;
-	put_modules(&modules);
-	if (strcmp(gt_strbuf_string(&modules), gt_strbuf_string(&types->core.modules)) != 0) {
+	gt_core_modules_each(put_module, &modules);
+	if (!types->core.was_written ||
+	    strcmp(gt_strbuf_string(&modules), gt_strbuf_string(&types->core.modules)) != 0) {
+		types->core.was_written = true;
 		gt_strbuf_free(&types->core.modules);
 		types->core.modules = modules;
 		modules = (struct gt_strbuf)GT_STRBUF_INIT;
