@@ -317,11 +317,14 @@ static void translate_ids(struct gt_foreign_threads *foreign, struct gt_event *e
 		((struct gt_event_process *)event)->parent = gt_foreign_parent(foreign);
 }
 
-/* A process may write any time. */
-static void note_time(struct event_ring *ring, const struct gt_event *event)
+/* A process may write any time: later than now is none. *now is read again where it matters. */
+static void note_time(struct event_ring *ring, const struct gt_event *event, uint64_t *now)
 {
-	if (event->clock == GT_CLOCK_MONOTONIC && event->time > ring->last &&
-	    event->time <= gt_clock_monotonic())
+	if (event->clock != GT_CLOCK_MONOTONIC || event->time <= ring->last)
+		return;
+	if (event->time > *now)
+		*now = gt_clock_monotonic();
+	if (event->time <= *now)
 		ring->last = event->time;
 }
 
@@ -349,6 +352,7 @@ static bool read_records(struct gt_inject_events *events, struct event_ring *rin
 			 gt_inject_take_event *take, void *context)
 {
 	struct gt_event *event = &events->copy.event;
+	uint64_t now = 0;
 
 	for (uint32_t i = 0; i < MAX_RECORDS; i++) {
 		if (!read_record(events, ring))
@@ -360,7 +364,7 @@ static bool read_records(struct gt_inject_events *events, struct event_ring *rin
 		}
 		if (ring->foreign)
 			translate_ids(ring->foreign, event);
-		note_time(ring, event);
+		note_time(ring, event, &now);
 		take(context, ring->number, event);
 	}
 	return true;
