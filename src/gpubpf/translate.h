@@ -80,8 +80,10 @@ enum {
 	GT_SPEC_CALLS = 0x10002,
 	GT_SPEC_PID_TGID = 0x10004,
 
-	GT_MAX_PREFIX = 24,           /* characters of a prefix */
-	GT_OFFSET_TABLE_BYTES = 1024, /* of constant memory, at most once (ptxgen/constants.c) */
+	GT_MAX_PREFIX = 24, /* characters of a prefix */
+	/* ptxgen/constants.c: of constant memory, at most once, and the first sm without them. */
+	GT_OFFSET_TABLE_BYTES = 1024,
+	GT_OFFSET_TABLE_END = 90,
 	GT_OUTPUT_BYTES = 1 << 20,    /* of the output ring by default */
 	GT_MAX_TRANSLATED = 32 << 20, /* bytes of text by default */
 };

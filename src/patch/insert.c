@@ -47,7 +47,7 @@ static bool const_bank_is_full(const struct gt_patcher *patcher)
 	enum { CONST_BANK = 65536, PER_SYMBOL = 16 };
 	const struct gt_bpf_object *object = patcher->options->object;
 	uint64_t bytes = (uint64_t)PER_SYMBOL * ((object ? object->map_count : 0) + 3) +
-			 GT_OFFSET_TABLE_BYTES;
+			 (patcher->private_arrays ? GT_OFFSET_TABLE_BYTES : 0);
 
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
 		if (item->kind != GT_PTX_ITEM_VARIABLES)
@@ -148,7 +148,8 @@ int gt_patch_translate(struct gt_patcher *patcher)
 	uint64_t programs = programs_with_sites(patcher);
 	int error = 0;
 
-	patcher->private_arrays = programs && gt_ptx_has_private_arrays(patcher->module);
+	patcher->private_arrays = programs && patcher->module->sm < GT_OFFSET_TABLE_END &&
+				  gt_ptx_has_private_arrays(patcher->module);
 	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++)
 		if (programs >> i & 1 && program_at(patcher, i)->program)
 			error = translate_program(patcher, i);

@@ -41,8 +41,8 @@ struct gt_patcher {
 	uint32_t stacks[GT_PATCH_MAX_PROGRAMS]; /* bytes of memory, one per program */
 	uint64_t rejoining;                     /* programs after which lanes wait for each other */
 	bool matches_callees;                   /* a program matches a device function */
-	bool private_arrays;                    /* the module has variables in .local */
-	uint64_t rejected;                      /* programs that cannot be translated */
+	bool private_arrays; /* variables in .local, and sm before GT_OFFSET_TABLE_END */
+	uint64_t rejected;   /* programs that cannot be translated */
 	GT_VEC(struct gt_patch_variant) variants;
 	GT_VEC(const struct gt_ptx_label *) loops; /* in the order of the functions */
 	uint32_t cursor;                           /* the next site to print */

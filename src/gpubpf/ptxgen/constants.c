@@ -14,7 +14,6 @@
 enum {
 	UNIT = 3, /* offsets are multiples of 1 << UNIT */
 	PART = 9, /* bits that one load replaces */
-	FIRST_WITHOUT = 90,
 };
 _Static_assert((sizeof(uint16_t) << PART) == GT_OFFSET_TABLE_BYTES,
 	       "a .u16 for each value of a part");
@@ -56,7 +55,7 @@ void gt_ptxgen_offset_through_constants(struct gt_ptxgen *gen, uint32_t mask,
 	const struct gt_translate_options *options = gen->options;
 	struct gt_ptxgen_value table, whole;
 
-	if (!options->private_arrays || options->symbols_global || gen->sm >= FIRST_WITHOUT)
+	if (!options->private_arrays || options->symbols_global || gen->sm >= GT_OFFSET_TABLE_END)
 		return;
 	table = gt_ptxgen_b64(gen);
 	whole = gt_ptxgen_b32(gen);
