@@ -247,34 +247,36 @@ TEST("the attributes of a pointer describe its memory")
 	end(&driver);
 }
 
+/* Physical memory, and how mappings of it are used. */
+static const CUmemAllocationProp on_device = {
+	.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+};
+static const CUmemAccessDesc may_write = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+					  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
 TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
 {
 	struct driver driver = begin();
-	CUmemAllocationProp properties = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-	};
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
-				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle handle;
 	CUdeviceptr place;
 	size_t size = 0;
 	int seen = 0;
 
-	CHECK_OK(cuMemGetAllocationGranularity(&size, &properties,
-					       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
-	CHECK_CUDA(cuMemCreate(&handle, size + 1, &properties, 0), CUDA_ERROR_INVALID_VALUE);
-	CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+	CHECK_OK(
+		cuMemGetAllocationGranularity(&size, &on_device, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+	CHECK_CUDA(cuMemCreate(&handle, size + 1, &on_device, 0), CUDA_ERROR_INVALID_VALUE);
+	CHECK_OK(cuMemCreate(&handle, size, &on_device, 0));
 	CHECK_OK(cuMemAddressReserve(&place, 2 * size, 0, 0, 0));
 	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
 	CHECK_CUDA(cuMemsetD8(place, 1, 4), CUDA_ERROR_INVALID_VALUE);
-	CHECK_OK(cuMemSetAccess(place, size, &access, 1));
+	CHECK_OK(cuMemSetAccess(place, size, &may_write, 1));
 	CHECK_OK(cuMemsetD32(place, 7, size / 4));
 	CHECK_OK(launch(find(&driver, "count"), 1, 1, NULL, (void *[]){&place}));
 	CHECK_OK(cuMemUnmap(place, size));
 	place += size;
 	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
-	CHECK_OK(cuMemSetAccess(place, size, &access, 1));
+	CHECK_OK(cuMemSetAccess(place, size, &may_write, 1));
 	CHECK_OK(cuMemRelease(handle));
 	CHECK_OK(cuMemcpyDtoH(&seen, place, 4));
 	CHECK_INT(seen, 8);
@@ -286,12 +288,6 @@ TEST("physical memory can be mapped, used, unmapped and mapped elsewhere")
 TEST("a handle of physical memory is valid until each of its references is released")
 {
 	struct driver driver = begin();
-	CUmemAllocationProp properties = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-	};
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
-				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle handle, retained;
 	const size_t size = 2 << 20;
 	size_t before, after, total;
@@ -299,7 +295,7 @@ TEST("a handle of physical memory is valid until each of its references is relea
 	int seen = 0;
 
 	CHECK_OK(cuMemGetInfo(&before, &total));
-	CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+	CHECK_OK(cuMemCreate(&handle, size, &on_device, 0));
 	CHECK_OK(cuMemAddressReserve(&place, 2 * size, 0, 0, 0));
 	CHECK_OK(cuMemMap(place, size, 0, handle, 0));
 	CHECK_OK(cuMemRetainAllocationHandle(&retained, (void *)(uintptr_t)(place + 100)));
@@ -307,7 +303,7 @@ TEST("a handle of physical memory is valid until each of its references is relea
 	CHECK_OK(cuMemRelease(retained));
 	/* The handle of cuMemCreate remains: the memory can have a second address. */
 	CHECK_OK(cuMemMap(place + size, size, 0, handle, 0));
-	CHECK_OK(cuMemSetAccess(place, 2 * size, &access, 1));
+	CHECK_OK(cuMemSetAccess(place, 2 * size, &may_write, 1));
 	CHECK_OK(cuMemsetD32(place, 7, 1));
 	CHECK_OK(cuMemcpyDtoH(&seen, place + size, 4));
 	CHECK_INT(seen, 7);
@@ -328,12 +324,6 @@ TEST("a handle of physical memory is valid until each of its references is relea
 TEST("adjacent mappings are one range of memory")
 {
 	struct driver driver = begin();
-	CUmemAllocationProp properties = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-	};
-	CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
-				  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle handle;
 	const size_t size = 2 << 20;
 	CUdeviceptr place;
@@ -341,11 +331,11 @@ TEST("adjacent mappings are one range of memory")
 
 	CHECK_OK(cuMemAddressReserve(&place, 3 * size, 0, 0, 0));
 	for (size_t i = 0; i < 2; i++) {
-		CHECK_OK(cuMemCreate(&handle, size, &properties, 0));
+		CHECK_OK(cuMemCreate(&handle, size, &on_device, 0));
 		CHECK_OK(cuMemMap(place + i * size, size, 0, handle, 0));
 		CHECK_OK(cuMemRelease(handle));
 	}
-	CHECK_OK(cuMemSetAccess(place, 2 * size, &access, 1));
+	CHECK_OK(cuMemSetAccess(place, 2 * size, &may_write, 1));
 	CHECK_OK(cuMemsetD32(place, 9, 2 * size / 4));
 	CHECK_OK(cuMemcpyDtoH(seen, place + size - 4, 8));
 	CHECK(seen[0] == 9 && seen[1] == 9);
