@@ -30,9 +30,9 @@ observe() {
 	local options=$- errors=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/errors-$BASHPID-$EPOCHREALTIME
 	set +eET
 	output=$("$@" 2>"$errors") && status=0 || status=$?
-	read -d '' -r stderr <"$errors"
-	IFS=$'\n' read -d '' -r -a lines <<<"$output"
-	IFS=$'\n' read -d '' -r -a stderr_lines <<<"$stderr"
+	read -d '' -r stderr <"$errors" || :
+	IFS=$'\n' read -d '' -r -a lines <<<"$output" || :
+	IFS=$'\n' read -d '' -r -a stderr_lines <<<"$stderr" || :
 	set "-$options"
 }
 

@@ -276,3 +276,30 @@ support_with() {
 	support_with 'echo; echo "{\"examinations\": []}"'
 	expect_error_line '^kernel-support: Linux 6\.1: gputap doctor reports no kernel: '
 }
+
+@test "what the tests observe is what run would set, in bats and in the suite, and is no failure" {
+	local output_of_both
+	cd "$BATS_TEST_TMPDIR"
+	ln -s "$root/tests/cli/helper.bash" helper.bash
+	write_tests <<-'END'
+		load helper
+		TEST "it observes" {
+			command=(sh -c 'echo; echo one; echo; echo " two "; echo " three" >&2; echo >&2; exit 3')
+			observe "${command[@]}"
+			declare -p status output lines stderr stderr_lines >observed
+			run --separate-stderr "${command[@]}"
+			declare -p status output lines stderr stderr_lines >expected
+			diff expected observed
+		}
+		TEST "it fails after it has observed a failure" {
+			observe sh -c 'exit 3'
+			[ "$status" = 4 ]
+		}
+	END
+	observe env -u BATS_TEST_FILTER bats --formatter tap tests.bats
+	output_of_both=$output
+	observe "$root/tests/guest/suite" tests.bats
+	output=$output_of_both$'\n'$output
+	[ "$(grep -cE '^ok 1 it observes' <<<"$output")" = 2 ] || fail "it observes something else"
+	[ "$(grep -cF '`[ "$status" = 4 ]'"' failed" <<<"$output")" = 2 ] || fail "another command failed"
+}
