@@ -46,13 +46,13 @@ compile_toolkit() {
 	wait
 }
 
-# accounts_for_all FILE: found = patched + rejected, and no module failed.
+# accounts_for_all FILE: found = patched + rejected.
 accounts_for_all() {
 	local summary found patched rejected
 	summary=$(grep -oE '[0-9]+ modules?: .* rejected$' "$1" | tail -n 1)
 	read -r found patched rejected <<<"$(grep -oE '[0-9]+ sites?: .*' <<<"$summary" | tr -cs '0-9\n' ' ')"
 	echo "${summary:-no coverage was printed}"
-	grep -q ' 0 failed' <<<"$summary" && [ "$found" = $((patched + rejected)) ]
+	[ -n "$found" ] && [ "$found" = $((patched + rejected)) ]
 }
 
 # same_in_toolkit NAME COMMAND OPTIONS…: with the command of gputap before it, NAME prints the same.
@@ -63,6 +63,10 @@ same_in_toolkit() {
 		return 1
 	}
 	prints_the_same "$programs/$1" && accounts_for_all "$work/with-error"
+}
+
+patched_in_toolkit() {
+	same_in_toolkit "$@" && grep -q ', 0 failed; ' "$work/with-error"
 }
 
 check_toolkit() {
@@ -80,9 +84,11 @@ check_toolkit() {
 		elif [ "$name $gpu" = 'hopper soft' ]; then
 			skip "$what" 'needs an NVIDIA GPU'
 		else
-			check "$what" same_in_toolkit "$name" run --gpu "$gpu" "$objects/sites.bpf.o"
+			check "$what" patched_in_toolkit "$name" run --gpu "$gpu" "$objects/sites.bpf.o"
 		fi
 	done < <(toolkit_table)
+	# ptxas cannot compile every kernel with every tool: such a module stays as it was, and is counted as
+	# failed.
 	for tool in $("$gputap" list --tools | awk 'NR > 1 { print $1 }'); do
 		[ "$tool" != launchlate ] || ! grep -q 'no privilege' "$work/privileges" || continue
 		check "$tool: Thrust and CUB" same_in_toolkit library "$tool" --gpu "$gpu"
