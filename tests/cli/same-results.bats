@@ -13,43 +13,62 @@ setup() {
 	PATH=$PATH:$cuda/bin
 }
 
-# Lines with times differ from run to run.
-without_times() {
-	grep -vE ' (ns|µs|ms)$|^CPU time' || true
+# The next functions are called a thousand times. They start no process, and bats, which needs half a
+# millisecond for each command that it traces, does not trace them.
+
+# set_results: the lines of the output that do not differ from run to run.
+set_results() {
+	local line
+	results=()
+	for line in "${lines[@]}"; do
+		[[ $line =~ ' '(ns|µs|ms)$ || $line == 'CPU time'* ]] || results+=("$line")
+	done
+}
+
+untraced() {
+	set +T
+	"$@"
+	set -T
 }
 
 # plainly COMMAND…: runs it without gputap; remembers its status and results.
 plainly() {
 	on_softgpu "$@"
+	untraced set_results
 	plain_status=$status
-	plain_output=$(without_times <<<"$output")
-	plain_error=$stderr
+	plain_results=("${results[@]}")
+	plain_error_lines=("${stderr_lines[@]}")
 }
 
 # The ends of blocks that cudacounter cannot see, as it says itself.
-count_unseen_ends() {
-	local count
-	count=$(sed -nE 's/^gputap: ([0-9]+) sites? of end_block rejected, .*: it uses dynamic shared memory, .*/\1/p' <<<"$stderr")
-	echo "${count:-0}"
+set_unseen_ends() {
+	local line
+	unseen_ends=0
+	for line in "${stderr_lines[@]}"; do
+		[[ ! $line =~ ^'gputap: '([0-9]+)' site'.*' of end_block rejected, '.*': it uses dynamic shared memory, ' ]] ||
+			unseen_ends=${BASH_REMATCH[1]}
+	done
 }
 
 # compare TOOL COMMAND: the last run printed what the plain run printed, and ended like it; the sites
 # that it found are patched, except for the ends of some blocks, and no module failed.
 compare() {
-	local results summary found patched rejected
-	results=$(without_times <<<"$output" | head -n "$(wc -l <<<"$plain_output")")
-	[ -z "$plain_output" ] || [ "$results" = "$plain_output" ] ||
-		fail "$2 prints with $1 not what it prints without: $plain_output"
+	local results unseen_ends line i
+	set_results
+	for i in "${!plain_results[@]}"; do
+		[ "${results[i]-}" = "${plain_results[i]}" ] ||
+			fail "$2 prints with $1 not what it prints without: ${plain_results[i]}"
+	done
 	[ "$status" = "$plain_status" ] || fail "$2 ends with $status with $1, without with $plain_status"
-	while IFS= read -r line; do
-		grep -qxF -- "$line" <<<"$stderr" || fail "$2 with $1 does not print the error: $line"
-	done < <(grep . <<<"$plain_error")
-	summary=$(grep -oE '[0-9]+ sites?: [0-9]+ patched, [0-9]+ rejected$' <<<"$stderr") ||
+	for line in "${plain_error_lines[@]}"; do
+		[[ $'\n'$stderr$'\n' == *$'\n'"$line"$'\n'* ]] || fail "$2 with $1 does not print the error: $line"
+	done
+	set_unseen_ends
+	[[ $stderr$'\n' =~ ([0-9]+)' site's?': '([0-9]+)' patched, '([0-9]+)' rejected'$'\n' ]] ||
 		fail "$1 printed no coverage of $2"
-	read -r found patched rejected <<<"$(tr -cs '0-9\n' ' ' <<<"$summary")"
-	[ "$found" = $((patched + rejected)) ] || fail "$1 on $2: $summary"
-	[ "$rejected" = "$(count_unseen_ends)" ] || fail "$1 on $2: $summary"
-	grep -qE ' 0 failed; ' <<<"$stderr" || fail "$1 on $2: a module failed"
+	[ "${BASH_REMATCH[1]}" = $((BASH_REMATCH[2] + BASH_REMATCH[3])) ] || fail "$1 on $2: ${BASH_REMATCH[0]}"
+	[ "${BASH_REMATCH[3]}" = "$unseen_ends" ] || fail "$1 on $2: ${BASH_REMATCH[0]}"
+	[[ $stderr == *' 0 failed; '* ]] || fail "$1 on $2: a module failed"
 }
 
 can_load_bpf() {
@@ -67,10 +86,10 @@ same_with_every_tool() {
 			[ ! -e "$BATS_FILE_TMPDIR/host-programs" ] && can_load_bpf || continue
 		fi
 		gputap "${tool%% *}" --gpu soft -- "$@"
-		compare "${tool%% *}" "${*##*/}"
+		untraced compare "${tool%% *}" "${*##*/}"
 	done
 	gputap run --gpu soft --json "$BATS_FILE_TMPDIR/all.o" -- "$@"
-	compare run "${*##*/}"
+	untraced compare run "${*##*/}"
 	grep '^{' <<<"$output" | tail -n 1 | jq -e '.coverage | .found == .patched + .rejected and
 		.rejected == 0 and .modules_failed == 0' >/dev/null || fail "the coverage of ${*##*/}"
 	touch "$BATS_FILE_TMPDIR/host-programs"
@@ -149,7 +168,7 @@ same_for() {
 	same_for "$programs/graph_updates"
 	for kernel in add multiply reverse; do
 		gputap run --gpu soft --kernel "$kernel*" "$BATS_FILE_TMPDIR/all.o" -- "$programs/graph_updates"
-		compare "run --kernel $kernel" graph_updates
+		untraced compare "run --kernel $kernel" graph_updates
 		grep -qF '(1 side, 0 whole)' <<<"$stderr" || fail "no side module for $kernel: $stderr"
 	done
 }
