@@ -21,6 +21,7 @@ enum {
 struct compile_options {
 	int target;
 	const char *sm, *version, *program, *output, *as;
+	struct gt_strings features;
 	uint64_t mem_size, max_insns, max_size;
 	bool allow_control;
 };
@@ -34,6 +35,13 @@ static const char *const targets[] = {
 	NULL,
 };
 
+static const char *const feature_names[] = {
+#define FEATURE(name, text) text,
+#include "spirv/device_features.def"
+#undef FEATURE
+	NULL,
+};
+
 static const struct gt_option option_table[] = {
 	{0, "target", "TARGET", "translate to TARGET: ptx or spirv", GT_OPTION_CHOICE, AT(target),
 	 targets},
@@ -42,6 +50,10 @@ static const struct gt_option option_table[] = {
 	 GT_OPTION_STRING, AT(sm), NULL},
 	{0, "ptx-version", "VERSION", "PTX version, such as 7.8 (the oldest that is sufficient)",
 	 GT_OPTION_STRING, AT(version), NULL},
+	{0, "features", "FEATURE,…",
+	 "what the OpenCL device has: sub-groups, uniform-sub-groups, sub-groups-of-32, "
+	 "sub-group-clock, device-clock (none)",
+	 GT_OPTION_LIST, AT(features), feature_names},
 	{0, "prog", "NAME", "translate only this program", GT_OPTION_STRING, AT(program), NULL},
 	GT_CLI_OPTION_AS(AT(as)),
 	{0, "mem-size", "SIZE", "bytes of the memory of gpu/run programs (0)", GT_OPTION_SIZE,
@@ -57,6 +69,7 @@ static const struct gt_option option_table[] = {
 static const char *const examples[] = {
 	"gputap compile --target ptx probe.bpf.o -o probe.ptx",
 	"gputap compile --target spirv probe.bpf.o -o probe.spv  # for OpenCL; check: spirv-val",
+	"gputap compile --target spirv --features sub-groups probe.bpf.o -o probe.spv",
 	"gputap compile --sm 90 --prog count probe.bpf.o -o -   # one program, to standard output",
 	NULL,
 };
@@ -87,6 +100,24 @@ static int read_version(const char *text, struct gt_translate_options *options)
 		return -EINVAL;
 	options->version = major * 10 + minor;
 	return 0;
+}
+
+/* NULL, or the name that is not one of a feature. */
+static const char *read_features(const struct gt_strings *list, unsigned *ret_features)
+{
+	unsigned features = 0;
+
+	gt_vec_each (word, &list->words) {
+		size_t i = 0;
+
+		while (feature_names[i] && strcmp(feature_names[i], *word))
+			i++;
+		if (!feature_names[i])
+			return *word;
+		features |= 1u << i;
+	}
+	*ret_features = features;
+	return NULL;
 }
 
 /* Verify a program and add it to the translation. Prints the reason of an error. */
@@ -191,48 +222,75 @@ static int translate_object(const struct compile_options *given,
 	return count <= 0 || error ? GT_EXIT_FAILED : write_output(given->output, &text);
 }
 
-static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
+/* Complete what the options say of the target. GT_GO_ON, or the status of an error. */
+static int complete_target(const struct gt_cli_command *self, const struct compile_options *given,
+			   struct gt_translate_options *target)
 {
-	struct compile_options given = {.max_size = MAX_SIZE};
+	const char *unknown;
+
+	if (strcmp(targets[given->target], "ptx") && (given->sm || given->version))
+		return gt_cli_usage_error(self, "--%s needs --target ptx",
+					  given->sm ? "sm" : "ptx-version");
+	if (given->features.words.count && strcmp(targets[given->target], "spirv"))
+		return gt_cli_usage_error(self, "--features needs --target spirv");
+	if (read_sm(given->sm, target))
+		return gt_cli_usage_error(self, "invalid value '%s' for --sm (such as 90 or 90a)",
+					  given->sm);
+	if (read_version(given->version, target))
+		return gt_cli_usage_error(
+			self, "invalid value '%s' for --ptx-version (such as 7.8)", given->version);
+	unknown = read_features(&given->features, &target->features);
+	if (unknown)
+		return gt_cli_usage_error(self,
+					  "invalid value '%s' for --features (one of: sub-groups, "
+					  "uniform-sub-groups, sub-groups-of-32, sub-group-clock, "
+					  "device-clock)",
+					  unknown);
+	return GT_GO_ON;
+}
+
+static int check_and_translate(const struct gt_cli_command *self,
+			       const struct compile_options *given, const char *path)
+{
 	struct gt_translate_options target = {.form = GT_FORM_KERNEL};
 	gt_auto(bpf_object) struct gt_bpf_object *object = NULL;
 	struct gt_diag diag = {0};
-	const char *path;
-	int rest, error, status;
+	int status;
 
-	status = gt_cli_parse(self, count, arguments, &given, &rest);
-	if (status != GT_GO_ON)
-		return status;
-	if (rest + 1 != count)
-		return gt_cli_usage_error(self, "one FILE is needed");
-	path = arguments[rest];
-	if (given.output && strcmp(given.output, "-") && gt_is_same_file(given.output, path))
+	if (given->output && strcmp(given->output, "-") && gt_is_same_file(given->output, path))
 		return gt_cli_usage_error(self, "%s is the input: choose another FILE for -o",
-					  given.output);
-	if (!given.output)
+					  given->output);
+	if (!given->output)
 		return gt_cli_usage_error(self, "-o FILE is needed ('-': standard output)");
-	if (strcmp(targets[given.target], "ptx") && (given.sm || given.version))
-		return gt_cli_usage_error(self, "--%s needs --target ptx",
-					  given.sm ? "sm" : "ptx-version");
-	if (read_sm(given.sm, &target))
-		return gt_cli_usage_error(self, "invalid value '%s' for --sm (such as 90 or 90a)",
-					  given.sm);
-	if (read_version(given.version, &target))
-		return gt_cli_usage_error(
-			self, "invalid value '%s' for --ptx-version (such as 7.8)", given.version);
-	if (given.mem_size > UINT32_MAX)
-		return gt_cli_usage_error(self, "--mem-size must be at most %u", UINT32_MAX);
-	if (given.max_size > GT_BPF_MAX_INSNS)
-		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
-	status = gt_cli_check_as(self, given.as);
+	status = complete_target(self, given, &target);
 	if (status != GT_GO_ON)
 		return status;
-	error = gt_bpf_object_open(path, given.as, &object, &diag);
-	if (error) {
+	if (given->mem_size > UINT32_MAX)
+		return gt_cli_usage_error(self, "--mem-size must be at most %u", UINT32_MAX);
+	if (given->max_size > GT_BPF_MAX_INSNS)
+		return gt_cli_usage_error(self, "--max-size must be at most %d", GT_BPF_MAX_INSNS);
+	status = gt_cli_check_as(self, given->as);
+	if (status != GT_GO_ON)
+		return status;
+	if (gt_bpf_object_open(path, given->as, &object, &diag)) {
 		gt_cli_diag(&diag);
 		return GT_EXIT_USAGE;
 	}
-	return translate_object(&given, &target, object, path);
+	return translate_object(given, &target, object, path);
+}
+
+static int run_compile(const struct gt_cli_command *self, int count, char **arguments)
+{
+	struct compile_options given = {.max_size = MAX_SIZE};
+	int rest, status;
+
+	status = gt_cli_parse(self, count, arguments, &given, &rest);
+	if (status == GT_GO_ON && rest + 1 != count)
+		status = gt_cli_usage_error(self, "one FILE is needed");
+	if (status == GT_GO_ON)
+		status = check_and_translate(self, &given, arguments[rest]);
+	gt_strings_free(&given.features);
+	return status;
 }
 
 const struct gt_cli_command gt_command_compile = {

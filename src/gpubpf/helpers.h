@@ -70,6 +70,7 @@ enum gt_helper_trait {
 	GT_TRAIT_ENDS = 64,         /* ends the thread, which must have released its records */
 	GT_TRAIT_ADDS = 128,        /* adds atomically to a value of a map */
 	GT_TRAIT_CLOCK = 256,       /* reads a clock of the GPU */
+	GT_TRAIT_ACTIVE = 512,      /* reads which lanes are active */
 };
 
 enum {

@@ -57,8 +57,10 @@
  * (pointers in CrossWorkgroup), and `context` is a pointer to 512 bytes there. Words of the symbols
  * are constants if `symbols` has their values; else specialization constants of 64 bits whose
  * SpecId is 2 n + word for map n, and GT_SPEC_OUTPUT, GT_SPEC_CALLS (+ word) and GT_SPEC_PID_TGID.
- * Lanes are the numbers of work-items in their work-group modulo 32. With `relative`, for maps that
- * are copied to the device, the words are offsets in the memory that the last parameter points to.
+ * Lanes are the numbers of work-items in their work-group modulo 32, or those in their sub-group
+ * where `features` has these: a warp is 32 work-items of a sub-group in a row, or all of it. With
+ *`relative`, for maps that are copied to the device, the words are offsets in the memory that the
+ *last parameter points to.
  *
  * All words are little-endian.
  */
@@ -71,6 +73,7 @@
 #include "gpubpf/map/map.h"
 #include "gpubpf/program.h"
 #include "gpubpf/verify/verify.h"
+#include "spirv/device_features.h"
 
 struct gt_spirv_builder;
 
@@ -113,6 +116,7 @@ struct gt_translate_options {
 	bool private_arrays;   /* functions around the body have arrays: see ptxgen/constants.c */
 	bool for_spir;         /* spirv: for conversion to SPIR 1.2 (opencl/opencl.h) */
 	bool relative;         /* spirv: addresses of the host are offsets from a parameter */
+	unsigned features;     /* spirv: what the device has, gt_spirv_feature */
 	const struct gt_cycle_clock
 		*clock; /* spirv: that of the device (base/cycle_clock.h); NULL: none */
 	/* Where kernels read *clock; 0: its values are constants of the module. */

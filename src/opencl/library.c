@@ -136,8 +136,7 @@ unsigned gt_cl_device_count(const struct gt_cl *cl)
 
 /* ---- a device ---- */
 
-/* A text about the device, or "". The caller frees it; NULL: out of memory. */
-static char *read_text(const struct gt_cl *cl, cl_device_id id, cl_device_info which)
+char *gt_cl_read_text(const struct gt_cl *cl, cl_device_id id, cl_device_info which)
 {
 	size_t size = 0;
 	char *text;
@@ -153,10 +152,10 @@ static char *read_text(const struct gt_cl *cl, cl_device_id id, cl_device_info w
 static void read_info(struct gt_cl_device *device)
 {
 	const struct gt_cl *cl = device->cl;
-	gt_autofree char *extensions = read_text(cl, device->id, CL_DEVICE_EXTENSIONS);
-	gt_autofree char *il = read_text(cl, device->id, CL_DEVICE_IL_VERSION);
-	gt_autofree char *name = read_text(cl, device->id, CL_DEVICE_NAME);
-	gt_autofree char *version = read_text(cl, device->id, CL_DEVICE_VERSION);
+	gt_autofree char *extensions = gt_cl_read_text(cl, device->id, CL_DEVICE_EXTENSIONS);
+	gt_autofree char *il = gt_cl_read_text(cl, device->id, CL_DEVICE_IL_VERSION);
+	gt_autofree char *name = gt_cl_read_text(cl, device->id, CL_DEVICE_NAME);
+	gt_autofree char *version = gt_cl_read_text(cl, device->id, CL_DEVICE_VERSION);
 	struct gt_cl_device_info *info = &device->info;
 	cl_platform_id platform = NULL;
 	cl_uint units = 0;

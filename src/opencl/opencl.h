@@ -16,6 +16,7 @@
 #include "base/cycle_clock.h"
 #include "base/diag.h"
 #include "base/strbuf.h"
+#include "spirv/device_features.h"
 
 struct gt_cl;
 struct gt_cl_device;
@@ -64,6 +65,12 @@ bool gt_cl_device_shares_memory(struct gt_cl_device *device);
  */
 int gt_cl_device_clock(struct gt_cl_device *device, struct gt_cycle_clock *ret_clock,
 		       struct gt_diag *diag);
+
+/*
+ * What the device has (gt_spirv_feature). A kernel is built and executed to see that sub-groups do
+ * what they should.
+ */
+unsigned gt_cl_device_features(struct gt_cl_device *device);
 
 /*
  * Build a program from a module of SPIR-V. The messages of the device's compiler are appended to

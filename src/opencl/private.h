@@ -51,6 +51,9 @@ struct gt_cl_program {
 /* 0, or the error of a result, with its name in the diag. */
 int gt_cl_check(cl_int result, const char *function, struct gt_diag *diag);
 
+/* A text about the device, or "". The caller frees it; NULL: out of memory. */
+char *gt_cl_read_text(const struct gt_cl *cl, cl_device_id id, cl_device_info which);
+
 /* ---- tool.c ---- */
 
 /* The files of a tool, in memory: the standard ones, and others, which it opens by /proc/self/fd.

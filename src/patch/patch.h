@@ -89,6 +89,7 @@ struct gt_patch_options {
 	const struct gt_cycle_clock *clock;
 	uint64_t clock_address;
 	bool relative; /* symbols and switches, too */
+	unsigned features;
 };
 
 /*
@@ -164,6 +165,7 @@ struct gt_patch_result {
 	uint32_t found, patched, rejected;
 	uint32_t module_kernels; /* of the module, matched or not */
 	uint32_t compiled;       /* kernels in the text */
+	bool by_work_item;       /* SPIR-V: in bodies, work-items are groups of their own */
 	GT_VEC(struct gt_patch_kernel) kernels;
 	GT_VEC(struct gt_patch_site) sites; /* by number, from first_site without gaps */
 	GT_VEC(struct gt_patch_rejection) rejections;

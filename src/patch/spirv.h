@@ -2,7 +2,8 @@
 /*
  * Insert verified eBPF programs into the kernels of an OpenCL program, at the kinds of sites that
  * patch.h lists, but call, return and loop_end. A program is a function (gpubpf/spirvgen/program.h)
- * that is called at its sites. Each work-item is a group of its own in the body of a kernel.
+ * that is called at its sites. Each work-item is a group of its own in the body of a kernel, unless
+ * the device has sub-groups: the work-items of one that are active together are a group then.
  */
 #pragma once
 

@@ -21,16 +21,30 @@ static struct gt_recovered *open_recovered(const char *cache)
 }
 
 /* Whether a program reads a clock: OpenCL devices may have none. */
-static bool reads_clock(const struct gt_inject_options *options)
+static bool reads_clock(const struct gt_patch_program *program)
 {
-	for (uint32_t i = 0; i < options->program_count; i++) {
-		const struct gt_patch_program *program = &options->programs[i];
+	return program->program &&
+	       gt_helpers_used(program->program, program->facts, GT_TRAIT_CLOCK);
+}
 
-		if (program->program &&
-		    gt_helpers_used(program->program, program->facts, GT_TRAIT_CLOCK))
-			return true;
+/* Whether a program reads values of other lanes, or runs once for several. */
+static bool reads_lanes(const struct gt_patch_program *program)
+{
+	return program->program && (program->section.level == GT_LEVEL_WARP ||
+				    gt_helpers_used(program->program, program->facts,
+						    GT_TRAIT_COLLECTIVE | GT_TRAIT_ACTIVE));
+}
+
+/* What is to be known of OpenCL devices; NULL: nothing. */
+static struct gt_inject_clocks *open_clocks(const struct gt_inject_options *options)
+{
+	bool clock = false, lanes = false;
+
+	for (uint32_t i = 0; i < options->program_count; i++) {
+		clock |= reads_clock(&options->programs[i]);
+		lanes |= reads_lanes(&options->programs[i]);
 	}
-	return false;
+	return clock || lanes ? gt_inject_clocks_new(clock) : NULL;
 }
 
 int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
@@ -42,8 +56,7 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (!inject)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	inject->options = *options;
-	if (reads_clock(options))
-		inject->clocks = gt_inject_clocks_new();
+	inject->clocks = open_clocks(options);
 	inject->map_count = options->object ? options->object->map_count : 0;
 	inject->listener = inject->epoll = inject->memory.fd = inject->save.directory = -1;
 	inject->control.listener = inject->control.epoll = -1;

@@ -21,10 +21,12 @@ enum {
 	LIMIT_MS = 30000, /* of examining all devices */
 };
 
-/* What the process writes for each device that has a clock. */
+/* What the process writes for each device that has a clock or features. */
 struct examined_clock {
 	char device[GT_CL_IDENTITY];
 	struct gt_cycle_clock clock;
+	bool has_clock;
+	unsigned features;
 };
 
 struct gt_inject_clocks {
@@ -35,14 +37,18 @@ struct gt_inject_clocks {
 
 /* ---- the process ---- */
 
-static void examine_device(struct gt_cl *cl, unsigned number, int answer)
+static void examine_device(struct gt_cl *cl, unsigned number, bool reads_clock, int answer)
 {
 	gt_auto(cl_device) struct gt_cl_device *device = NULL;
 	struct examined_clock found = {0};
 	struct gt_diag ignored = {0};
 
-	if (gt_cl_device_open(cl, number, &device, &ignored) ||
-	    gt_cl_device_clock(device, &found.clock, &ignored))
+	if (gt_cl_device_open(cl, number, &device, &ignored))
+		return;
+	found.has_clock = reads_clock && !gt_cl_device_clock(device, &found.clock, &ignored);
+	/* The control flow of kernels that others made is not known. */
+	found.features = gt_cl_device_features(device) & ~(unsigned)GT_SPIRV_UNIFORM_SUB_GROUPS;
+	if (!found.has_clock && !found.features)
 		return;
 	strcpy(found.device, gt_cl_device_info(device)->identity);
 	if (write(answer, &found, sizeof(found)) != sizeof(found))
@@ -58,7 +64,7 @@ static void silence(void)
 		dup2(null, fd);
 }
 
-static __attribute__((noreturn)) void run_process(int fd, pid_t parent)
+static __attribute__((noreturn)) void run_process(int fd, pid_t parent, bool reads_clock)
 {
 	gt_auto(cl) struct gt_cl *cl = NULL;
 	struct gt_diag ignored = {0};
@@ -70,11 +76,11 @@ static __attribute__((noreturn)) void run_process(int fd, pid_t parent)
 	if (getppid() != parent || read(fd, &wanted, 1) != 1 || gt_cl_open(&cl, &ignored))
 		_exit(0);
 	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < GT_INJECT_MAX_CLOCKS; i++)
-		examine_device(cl, i, fd);
+		examine_device(cl, i, reads_clock, fd);
 	_exit(0);
 }
 
-struct gt_inject_clocks *gt_inject_clocks_new(void)
+struct gt_inject_clocks *gt_inject_clocks_new(bool reads_clock)
 {
 	struct gt_inject_clocks *clocks = calloc(1, sizeof(*clocks));
 	pid_t parent = getpid();
@@ -86,7 +92,7 @@ struct gt_inject_clocks *gt_inject_clocks_new(void)
 	}
 	clocks->pid = fork();
 	if (!clocks->pid)
-		run_process(ends[1], parent);
+		run_process(ends[1], parent, reads_clock);
 	close(ends[1]);
 	clocks->fd = ends[0];
 	if (clocks->pid > 0)
@@ -152,13 +158,27 @@ const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *cloc
 	if (clocks->fd >= 0)
 		examine(clocks);
 	gt_vec_each (found, &clocks->devices) {
-		if (device && !is_device(found, device))
+		if (!found->has_clock || (device && !is_device(found, device)))
 			continue;
 		if (ret_number)
 			*ret_number = (size_t)(found - clocks->devices.items);
 		return &found->clock;
 	}
 	return NULL;
+}
+
+unsigned gt_inject_clocks_features(struct gt_inject_clocks *clocks, const char *device)
+{
+	unsigned features = 0;
+
+	if (!clocks)
+		return 0;
+	if (clocks->fd >= 0)
+		examine(clocks);
+	gt_vec_each (found, &clocks->devices)
+		if (!device || is_device(found, device))
+			features |= found->features;
+	return features;
 }
 
 void gt_inject_clocks_free(struct gt_inject_clocks *clocks)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The clocks of the OpenCL devices of this machine. A process of its own examines the devices when
+ * The clocks of the OpenCL devices of this machine, and what else these have beyond OpenCL 1.2. A
+ * process of its own examines the devices when
  * one is asked for: drivers start threads, and may crash.
  */
 #pragma once
@@ -13,14 +14,14 @@
 struct gt_inject_clocks;
 
 enum {
-	GT_INJECT_MAX_CLOCKS = 64,
+	GT_INJECT_MAX_CLOCKS = 64, /* and devices */
 };
 
 /*
  * Create the process, which waits. While the calling process has one thread, or few that allocate
- * nothing. NULL: it cannot be created.
+ * nothing. Without `reads_clock`, devices have no clock. NULL: it cannot be created.
  */
-struct gt_inject_clocks *gt_inject_clocks_new(void);
+struct gt_inject_clocks *gt_inject_clocks_new(bool reads_clock);
 void gt_inject_clocks_free(struct gt_inject_clocks *clocks);
 
 /*
@@ -31,3 +32,8 @@ void gt_inject_clocks_free(struct gt_inject_clocks *clocks);
  */
 const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
 						   const char *device, size_t *ret_number);
+/*
+ * What the device with a name has for kernels that others made (gt_spirv_feature), or any of the
+ * devices where the name is NULL. As the function above.
+ */
+unsigned gt_inject_clocks_features(struct gt_inject_clocks *clocks, const char *device);

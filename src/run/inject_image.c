@@ -118,7 +118,8 @@ static void put_program_sites(struct gt_inject *inject, const struct gt_patch_re
 		};
 
 		gt_inject_sites_put(inject->sites, &kept);
-		inject->coverage.by_work_item += count_by_work_item(inject, site);
+		if (result->by_work_item)
+			inject->coverage.by_work_item += count_by_work_item(inject, site);
 	}
 }
 

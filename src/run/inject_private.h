@@ -140,7 +140,7 @@ struct gt_inject_kernel {
 
 struct gt_inject {
 	struct gt_inject_options options;
-	struct gt_inject_clocks *clocks; /* NULL: no program reads a clock */
+	struct gt_inject_clocks *clocks; /* NULL: no program depends on the device */
 	struct gt_inject_memory memory;
 	struct gt_inject_devices devices;
 	struct gt_inject_calls host_calls;

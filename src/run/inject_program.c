@@ -125,8 +125,10 @@ static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_u
 	struct gt_patch_options own = *options;
 	size_t number, offset;
 
-	if (units->device)
+	if (units->device) {
 		own.clock = gt_inject_clocks_find(inject->clocks, units->device, &number);
+		own.features = gt_inject_clocks_features(inject->clocks, units->device);
+	}
 	if (own.clock) {
 		/* Constants would be others in each run, and drivers keep what they compiled. */
 		offset = inject->memory.clocks + number * sizeof(*own.clock);
@@ -159,6 +161,8 @@ static void patch_for_copies(struct gt_inject_job *job, const struct gt_inject_u
 	own.symbols = &symbols;
 	own.switches = memory->switches;
 	own.relative = true;
+	if (units->device)
+		own.features = gt_inject_clocks_features(inject->clocks, units->device);
 	patch_units(job, units, &own);
 }
 

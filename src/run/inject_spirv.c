@@ -45,6 +45,7 @@ void gt_inject_remark_spirv(const struct gt_inject *inject, const struct gt_comm
 	if (!api)
 		return;
 	options.clock = gt_inject_clocks_find(inject->clocks, NULL, NULL);
+	options.features = gt_inject_clocks_features(inject->clocks, NULL);
 	for (uint32_t i = 0; i < options.program_count; i++) {
 		const struct gt_bpf_program *program = options.programs[i].program;
 		struct gt_diag diag = {0};

@@ -12,6 +12,10 @@
 
 #define PREFIX "gputap_"
 
+enum {
+	WARP = 32,
+};
+
 /* The clock of the device, if the program needs it. False: it does not, or there is none. */
 static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_clock *ret_clock)
 {
@@ -21,10 +25,40 @@ static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_cloc
 	       !gt_cl_device_clock(run->cl_device, ret_clock, &reason);
 }
 
-static int load_program(struct gt_standalone_run *run, const struct gt_translate_options *options,
-			struct gt_diag *diag)
+/*
+ * What the device has. Its sub-groups may be those of the whole work-group alone: what all lanes of
+ * a warp execute, all of a block with one warp do.
+ */
+static unsigned find_features(const struct gt_standalone_run *run)
+{
+	const uint32_t *block = run->program->block;
+	unsigned features = gt_cl_device_features(run->cl_device);
+
+	if ((uint64_t)block[0] * block[1] * block[2] > WARP)
+		features &= ~(unsigned)GT_SPIRV_UNIFORM_SUB_GROUPS;
+	return features;
+}
+
+/* Translate the program; if it needs what not every device has, for what this one has. */
+static int translate(struct gt_standalone_run *run, struct gt_translate_options *options,
+		     struct gt_diag *diag)
 {
 	int error = gt_standalone_translate(run, &gt_target_spirv, options, diag);
+
+	if (error != -EOPNOTSUPP || options->features)
+		return error;
+	options->features = find_features(run);
+	if (!options->features)
+		return error;
+	*diag = (struct gt_diag){0};
+	gt_strbuf_free(&run->text);
+	return gt_standalone_translate(run, &gt_target_spirv, options, diag);
+}
+
+static int load_program(struct gt_standalone_run *run, struct gt_translate_options *options,
+			struct gt_diag *diag)
+{
+	int error = translate(run, options, diag);
 
 	return error ? error
 		     : gt_cl_program_load(run->cl_device, run->text.data, run->text.length,

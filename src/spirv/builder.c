@@ -115,6 +115,32 @@ void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability)
 	gt_spirv_emit(&builder->sections[GT_SPIRV_CAPABILITIES], SpvOpCapability, capability);
 }
 
+/* Each instruction of the section is one OpExtension, whose operand is a name. */
+void gt_spirv_require_extension(struct gt_spirv_builder *builder, const char *name)
+{
+	struct gt_spirv_words *words = &builder->sections[GT_SPIRV_EXTENSIONS];
+	struct gt_spirv_words wanted = {0};
+	size_t length;
+	bool found = false;
+
+	gt_spirv_add_string(&wanted, SpvOpExtension, NULL, 0, name, NULL, 0);
+	length = wanted.words.count;
+	for (size_t i = 0; i < words->words.count && !found;
+	     i += words->words.items[i] >> GT_SPIRV_LENGTH_SHIFT)
+		found = words->words.count - i >= length &&
+			!memcmp(words->words.items + i, wanted.words.items,
+				length * sizeof(*wanted.words.items));
+	if (!found)
+		gt_spirv_append(words, &wanted, 0, length);
+	gt_spirv_words_clear(&wanted);
+}
+
+void gt_spirv_require_version(struct gt_spirv_builder *builder, uint32_t version)
+{
+	if (builder->version < version)
+		builder->version = version;
+}
+
 void gt_spirv_append(struct gt_spirv_words *words, const struct gt_spirv_words *others,
 		     size_t begin, size_t end)
 {
@@ -258,16 +284,15 @@ uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_
 	return id;
 }
 
-uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
+static uint32_t add_builtin(struct gt_spirv_builder *builder, unsigned builtin, uint32_t value)
 {
-	uint32_t id, vector, type;
+	uint32_t id, type;
 	bool is_new;
 
 	id = numbered(builder, SpvOpVariable, builtin, &is_new);
 	if (!is_new)
 		return id;
-	vector = gt_spirv_type_vector(builder, gt_spirv_type_int(builder, 64), 3);
-	type = gt_spirv_type_pointer(builder, SpvStorageClassInput, vector);
+	type = gt_spirv_type_pointer(builder, SpvStorageClassInput, value);
 	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
 		      SpvDecorationBuiltIn, builtin);
 	gt_spirv_emit(&builder->sections[GT_SPIRV_DECORATIONS], SpvOpDecorate, id,
@@ -275,6 +300,18 @@ uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
 	gt_spirv_emit(&builder->sections[GT_SPIRV_GLOBALS], SpvOpVariable, type, id,
 		      SpvStorageClassInput);
 	return id;
+}
+
+uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin)
+{
+	uint32_t wide = gt_spirv_type_int(builder, 64);
+
+	return add_builtin(builder, builtin, gt_spirv_type_vector(builder, wide, 3));
+}
+
+uint32_t gt_spirv_builtin_word(struct gt_spirv_builder *builder, unsigned builtin)
+{
+	return add_builtin(builder, builtin, gt_spirv_type_int(builder, 32));
 }
 
 uint32_t gt_spirv_extended(struct gt_spirv_builder *builder)

@@ -57,6 +57,10 @@ void gt_spirv_init_from(struct gt_spirv_builder *builder, const struct gt_spirv_
 void gt_spirv_clear(struct gt_spirv_builder *builder);
 /* Declare a capability, once; those of integers and of kernels are there from the start. */
 void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability);
+/* Declare an extension, once. */
+void gt_spirv_require_extension(struct gt_spirv_builder *builder, const char *name);
+/* Require a version at least; 0x10300 is 1.3. */
+void gt_spirv_require_version(struct gt_spirv_builder *builder, uint32_t version);
 
 /* A fresh id. */
 static inline uint32_t gt_spirv_id(struct gt_spirv_builder *builder)
@@ -144,6 +148,8 @@ uint32_t gt_spirv_bool(struct gt_spirv_builder *builder, bool value);
 uint32_t gt_spirv_spec_constant(struct gt_spirv_builder *builder, uint32_t spec_id, uint64_t value);
 /* The input variable of a built-in value: of the type vec3 of 64 bits. */
 uint32_t gt_spirv_builtin(struct gt_spirv_builder *builder, unsigned builtin);
+/* The same of the type i32. */
+uint32_t gt_spirv_builtin_word(struct gt_spirv_builder *builder, unsigned builtin);
 /* The instruction set OpenCL.std. */
 uint32_t gt_spirv_extended(struct gt_spirv_builder *builder);
 

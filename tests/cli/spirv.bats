@@ -78,6 +78,130 @@ on_both() {
 	[[ $stderr == 'gputap: run: insn 0: the target spirv does not have a clock of the device'* ]]
 }
 
+# need_sub_groups: an OpenCL device that exchanges values between work-items.
+need_sub_groups() {
+	need_opencl
+	clinfo 2>/dev/null | grep 'Device Extensions' | grep -w cl_khr_subgroup_shuffle |
+		grep -qw cl_khr_subgroup_ballot ||
+		skip 'no OpenCL device has cl_khr_subgroup_ballot and cl_khr_subgroup_shuffle (PoCL 6 does)'
+}
+
+warp_program() {
+	program 'GPUTAP_ARRAY(sums, unsigned long long, 256);
+		SEC("gpu/run") long mask(void *memory) { return bpf_warp_active_mask(); }
+		SEC("gpu/run") long ballot(void *memory) {
+			unsigned long votes = 0;
+			for (int i = 0; i < 7; i++)
+				votes = votes * 3 + bpf_warp_ballot((bpf_get_lane_id() >> (i % 5)) & 1);
+			return votes; }
+		SEC("gpu/run") long shuffle(void *memory) {
+			return bpf_warp_shuffle(bpf_flat_thread_id() * 0x100000001ULL,
+				bpf_get_lane_id() + 9); }
+		SEC("gpu/run") long sum(void *memory) {
+			return bpf_warp_sum(bpf_flat_thread_id() * 0x10000000ULL); }
+		SEC("gpu/memory.warp/*") long lanes(struct gputap_context *ctx) {
+			unsigned int warp = bpf_flat_warp_id() & 255;
+			unsigned long value = bpf_warp_lane_value(GPUTAP_LANE_THREAD_X, 3) +
+				1000 * bpf_warp_distinct(GPUTAP_LANE_THREAD_X, 1) +
+				1000000 * bpf_warp_stride(GPUTAP_LANE_THREAD_X);
+			bpf_map_add(&sums, &warp, ctx->mask + value);
+			return value; }
+		SEC("gpu/run") long some(void *memory) {
+			return bpf_get_lane_id() & 1 ? bpf_warp_active_mask() : 5; }'
+}
+
+# words MODULE: its instructions, without the ids.
+words() {
+	spirv-dis --no-header --no-indent "$1" | sed -E 's/%[A-Za-z0-9_]+ = //'
+}
+
+@test "compile --features sub-groups writes operations of sub-groups that spirv-val accepts" {
+	need_command spirv-val
+	need_command spirv-dis
+	local out=$BATS_TEST_TMPDIR/out.spv features
+	warp_program
+	for features in sub-groups sub-groups,sub-groups-of-32; do
+		gputap compile --target spirv --features "$features" "$BATS_TEST_TMPDIR/program.o" -o "$out"
+		expect_status 0
+		spirv-val --target-env spv1.3 "$out"
+	done
+	run words "$out"
+	expect_output_line '^OpGroupNonUniformBallot %v4uint %uint_3 '
+	expect_output_line '^OpGroupNonUniformShuffle %ulong %uint_3 |^OpGroupNonUniformShuffle %uint %uint_3 '
+	expect_output_line '^OpExecutionMode %gputap_ballot SubgroupSize 32$'
+	gputap compile --target spirv --features sub-groups --prog sum "$BATS_TEST_TMPDIR/program.o" -o "$out"
+	run words "$out"
+	expect_no_output_line OpExecutionMode
+	expect_no_output_line SubgroupDispatch
+	# What needs no sub-groups has none.
+	gputap compile --target spirv --features sub-groups,sub-groups-of-32 \
+		"$build/programs/hotloop.bpf.o" -o "$out"
+	expect_status 0
+	run words "$out"
+	expect_no_output_line 'Subgroup|GroupNonUniform'
+	spirv-val --target-env spv1.0 "$out"
+}
+
+@test "compile --features uniform-sub-groups rejects the mask of lanes that diverge" {
+	warp_program
+	gputap compile --target spirv --features uniform-sub-groups --prog some \
+		"$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/out.spv"
+	expect_status 1
+	[[ $stderr == 'gputap: some: insn '*': the target spirv does not have the mask of active lanes where they diverge (the device has uniform-sub-groups)'* ]]
+	gputap compile --target spirv --features sub-groups --prog some \
+		"$BATS_TEST_TMPDIR/program.o" -o "$BATS_TEST_TMPDIR/out.spv"
+	expect_status 0
+}
+
+@test "compile --features with a clock reads it in its scope, and still rejects nanoseconds" {
+	need_command spirv-dis
+	local out=$BATS_TEST_TMPDIR/out.spv
+	program 'SEC("gpu/run") long ticks(void *memory) { return bpf_clock64(); }
+		SEC("gpu/run") long random(void *memory) { return bpf_get_prandom_u32(); }
+		SEC("gpu/run") long time(void *memory) { return bpf_get_globaltimer(); }'
+	gputap compile --target spirv --prog ticks "$BATS_TEST_TMPDIR/program.o" -o "$out"
+	expect_status 1
+	[[ $stderr == 'gputap: ticks: insn 0: the target spirv does not have a clock of the device'* ]]
+	gputap compile --target spirv --features device-clock --prog ticks "$BATS_TEST_TMPDIR/program.o" -o "$out"
+	expect_status 0
+	run words "$out"
+	expect_output_line '^OpCapability ShaderClockKHR$'
+	expect_output_line '^OpExtension "SPV_KHR_shader_clock"$'
+	expect_output_line '^OpReadClockKHR %ulong %uint_1$'
+	gputap compile --target spirv --features device-clock,sub-group-clock --prog random \
+		"$BATS_TEST_TMPDIR/program.o" -o "$out"
+	expect_status 0
+	run words "$out"
+	expect_output_line '^OpReadClockKHR %ulong %uint_3$'
+	[ "$(grep -c OpExtension <<<"$output")" = 1 ]
+	gputap compile --target spirv --features device-clock,sub-group-clock --prog time \
+		"$BATS_TEST_TMPDIR/program.o" -o "$out"
+	expect_status 1
+	[[ $stderr == 'gputap: time: insn 0: the target spirv does not have a clock of the device in nanoseconds'* ]]
+}
+
+@test "compile --features names what it does not know, and is for the target spirv" {
+	warp_program
+	gputap compile --target spirv --features sub-groups,clocks "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 2
+	expect_error "gputap: invalid value 'clocks' for --features (one of: sub-groups, uniform-sub-groups, sub-groups-of-32, sub-group-clock, device-clock) (try 'gputap compile --help')"
+	gputap compile --features sub-groups "$BATS_TEST_TMPDIR/program.o" -o -
+	expect_status 2
+	expect_error "gputap: --features needs --target spirv (try 'gputap compile --help')"
+}
+
+@test "exec --on opencl exchanges values between work-items where the device has sub-groups" {
+	need_sub_groups
+	local name block
+	warp_program
+	for name in mask ballot shuffle sum lanes; do
+		for block in 32 8x4 5x3x2; do
+			on_both --prog "$name" --grid 3 --block "$block" --all --maps \
+				"$BATS_TEST_TMPDIR/program.o"
+		done
+	done
+}
+
 @test "exec --on opencl reads clocks, by a counter that a kernel was seen to read" {
 	need_opencl
 	need_cycle_counter

@@ -18,6 +18,7 @@ enum {
 struct spirv_module {
 	bool for_spir;
 	bool relative; /* the maps are copied to the device: execute_with_copies */
+	unsigned features;
 	struct outcome outcomes[A_MODULE];
 	struct gt_diag rejected[A_MODULE]; /* why a program is not in it, if it is not */
 	struct gt_strbuf binary;
@@ -68,6 +69,7 @@ static inline int add_spirv_probe(const struct probe *probe, const struct outcom
 		.symbols = &symbols,
 		.for_spir = module->for_spir,
 		.relative = module->relative,
+		.features = module->features,
 	};
 	struct gt_translate_job job = {
 		.program = &probe->program,

@@ -23,6 +23,7 @@ struct patched_program {
 	uint64_t hidden[2];
 	bool has_hidden;
 	bool is_spirv; /* for a device that takes SPIR-V, not SPIR */
+	unsigned features;
 };
 
 static inline void program_clear(struct patched_program *patched)
@@ -50,7 +51,7 @@ static inline bool compile_kernels(const char *text, struct gt_strbuf *ret_modul
 }
 
 /* The module is valid, by the validator of the SPIR-V tools, if they are installed. */
-static inline void check_validity(const struct gt_strbuf *module)
+static inline void check_validity_as(const struct gt_strbuf *module, const char *environment)
 {
 	gt_auto_strbuf command = GT_STRBUF_INIT;
 	struct temporary input;
@@ -58,10 +59,15 @@ static inline void check_validity(const struct gt_strbuf *module)
 
 	CHECK(file >= 0 && !gt_write_all(file, module->data, module->length));
 	close(file);
-	gt_strbuf_printf(&command, "spirv-val --target-env spv1.0 %s", input.path);
+	gt_strbuf_printf(&command, "spirv-val --target-env %s %s", environment, input.path);
 	if (!system("command -v spirv-val >/dev/null"))
 		CHECK(!system(gt_strbuf_string(&command)));
 	unlink(input.path);
+}
+
+static inline void check_validity(const struct gt_strbuf *module)
+{
+	check_validity_as(module, "spv1.0");
 }
 
 /* Insert the programs of patched->probes. */
@@ -79,6 +85,7 @@ static inline void patch_program(struct patched_program *patched, const struct g
 		.first_site = 10,
 		.first_kernel = 3,
 		.clock = patched->clock,
+		.features = patched->features,
 	};
 	struct gt_diag diag = {0};
 
@@ -91,7 +98,9 @@ static inline void patch_program(struct patched_program *patched, const struct g
 	CHECK_INT(patched->image.result.found,
 		  patched->image.result.patched + patched->image.result.rejected);
 	if (patched->image.fatbin.length)
-		check_validity(&patched->image.fatbin);
+		check_validity_as(&patched->image.fatbin,
+				  patched->features & GT_SPIRV_ANY_SUB_GROUPS ? "spv1.3"
+									      : "spv1.0");
 }
 
 static inline uint64_t count_of(const struct patched_program *patched, unsigned slot)

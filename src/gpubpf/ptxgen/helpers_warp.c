@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "gpubpf/ptxgen/map.h"
+#include "gpubpf/ptxgen/select.h"
 
 struct gt_ptxgen_value gt_ptxgen_active_mask(struct gt_ptxgen *gen)
 {
@@ -111,11 +112,24 @@ struct gt_ptxgen_value gt_ptxgen_flat_thread(struct gt_ptxgen *gen)
 	return emit_number_in_grid(gen, threads, index);
 }
 
+/* For other targets, which number the warps of a block. */
+static struct gt_ptxgen_value emit_numbered_warp(struct gt_ptxgen *gen)
+{
+	struct gt_ptxgen_value count = gt_ptxgen_b32(gen), number = gt_ptxgen_b32(gen);
+
+	gt_ptxgen_emit(gen, "mov.u32", count, gt_ptxgen_text(GT_PTXGEN_WARP_COUNT));
+	gt_ptxgen_emit(gen, "mov.u32", number, gt_ptxgen_text(GT_PTXGEN_WARP_NUMBER));
+	return emit_number_in_grid(gen, count, number);
+}
+
 struct gt_ptxgen_value gt_ptxgen_flat_warp(struct gt_ptxgen *gen)
 {
-	struct gt_ptxgen_value threads = gt_ptxgen_block_threads(gen),
-			       index = gt_ptxgen_thread_in_block(gen);
+	struct gt_ptxgen_value threads, index;
 
+	if (gen->without_lanes)
+		return emit_numbered_warp(gen);
+	threads = gt_ptxgen_block_threads(gen);
+	index = gt_ptxgen_thread_in_block(gen);
 	gt_ptxgen_emit(gen, "add.u32", threads, threads, 31);
 	gt_ptxgen_emit(gen, "shr.u32", threads, threads, 5);
 	gt_ptxgen_emit(gen, "shr.u32", index, index, 5);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpubpf/ptxgen/map.h"
+#include "gpubpf/ptxgen/select.h"
 
 /* ---- maps ---- */
 
@@ -255,6 +256,8 @@ static struct gt_ptxgen_value emit_own_source(struct gt_ptxgen *gen, enum gt_con
 	}
 	if (source < gt_countof(special) && special[source])
 		return emit_widened(gen, gt_ptxgen_text(special[source]), 32);
+	if (source == GT_SOURCE_WARP && gen->without_lanes)
+		return emit_widened(gen, gt_ptxgen_text(GT_PTXGEN_WARP_NUMBER), 32);
 	if (source == GT_SOURCE_WARP)
 		return emit_warp_number(gen);
 	if (source == GT_SOURCE_LAUNCH)

@@ -9,8 +9,11 @@
 #include "gpubpf/ptxgen/ir.h"
 #include "gpubpf/translate.h"
 
-/* In a list for other targets, an operand: the lanes of the warp that the block has. */
+/* In a list for other targets, operands: the lanes of the warp that the block has. */
 #define GT_PTXGEN_WARP_MASK "%warpmask"
+/* The number of the warp in its block, and how many the block has. */
+#define GT_PTXGEN_WARP_NUMBER "%warpnumber"
+#define GT_PTXGEN_WARP_COUNT "%warpcount"
 
 enum {
 	GT_PTXGEN_SELECT_VALUES = 96, /* of a job of the level warp */

@@ -387,15 +387,12 @@ static uint32_t emit_result_index(struct gt_spirvgen *gen)
 
 	if (level_of(gen) == GT_LEVEL_BLOCK)
 		return block;
-	each = gt_spirvgen_local_size(gen);
-	index = gt_spirvgen_local_index(gen);
 	if (level_of(gen) == GT_LEVEL_WARP) {
-		uint32_t shift = gt_spirvgen_constant(gen, 64, 5);
-
-		each = gt_spirvgen_binary(gen, SpvOpIAdd, 64, each,
-					  gt_spirvgen_constant(gen, 64, 31));
-		each = gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 64, each, shift);
-		index = gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 64, index, shift);
+		each = gt_spirvgen_special(gen, GT_PTXGEN_WARP_COUNT, 64);
+		index = gt_spirvgen_special(gen, GT_PTXGEN_WARP_NUMBER, 64);
+	} else {
+		each = gt_spirvgen_local_size(gen);
+		index = gt_spirvgen_local_index(gen);
 	}
 	return gt_spirvgen_binary(gen, SpvOpIAdd, 64,
 				  gt_spirvgen_binary(gen, SpvOpIMul, 64, block, each), index);
@@ -632,6 +629,7 @@ int gt_spirvgen_function(struct gt_spirvgen *gen)
 	error = gt_spirvgen_add_blocks(gen);
 	gt_spirv_add(&gen->builder->sections[GT_SPIRV_FUNCTIONS], SpvOpFunctionEnd, NULL, 0);
 	kernel_name(gen, &name);
+	gt_spirvgen_add_modes(gen, function);
 	gt_spirv_add_entry_point(gen->builder, function, gt_strbuf_string(&name),
 				 gen->interface.items, gen->interface.count);
 	return error || name.failed

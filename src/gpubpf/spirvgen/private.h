@@ -14,7 +14,8 @@
  *
  * Divisions never have a divisor of 0 or -1, for which a CPU would trap. Shifts are clamped as in
  * PTX. A lane is a work-item's number in its work-group modulo 32; no instruction exchanges values
- * between lanes. In the body of a kernel, each lane is a group.
+ * between lanes. In the body of a kernel, each lane is a group. Where the device has sub-groups,
+ * lanes are those of a sub-group (sub_groups.c).
  */
 #pragma once
 
@@ -58,7 +59,8 @@ struct gt_spirvgen_seen {
 enum {
 	GT_SPIRVGEN_SEEN = 64,
 	GT_SPIRVGEN_COMMON = 32, /* registers of a class that most programs use */
-	GT_SPIRVGEN_BUILTINS = SpvBuiltInLocalInvocationId + 1, /* special.c reads no higher one */
+	GT_SPIRVGEN_BUILTINS =
+		SpvBuiltInSubgroupLocalInvocationId + 1, /* special.c reads no higher one */
 };
 
 struct gt_spirvgen {
@@ -93,7 +95,8 @@ struct gt_spirvgen {
 	const uint32_t *site_values;
 	/* The function of a program in a kernel (program.h). */
 	bool is_called, in_body;
-	int error; /* the first one */
+	bool uses_sub_groups; /* the code has operations or numbers of sub-groups */
+	int error;            /* the first one */
 	struct gt_diag *diag;
 };
 
@@ -170,9 +173,34 @@ int gt_spirvgen_function(struct gt_spirvgen *gen);
 uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name, unsigned bits);
 /* One component of a built-in value, of 64 bits. */
 uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component);
+/* A built-in value of the type i32. */
+uint32_t gt_spirvgen_builtin_word(struct gt_spirvgen *gen, unsigned builtin);
 /* The number of the work-item in its work-group, and the size of that, of 64 bits. */
 uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen);
 uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen);
+
+/* ---- sub_groups.c: numbers and lanes of warps, of 32 bits ---- */
+
+/* Whether the program has operations of sub-groups. All others need them. */
+bool gt_spirvgen_has_sub_groups(const struct gt_spirvgen *gen);
+/*
+ * Whether lanes and warps are numbered in sub-groups, of which the size is not known: in kernels
+ * that others made. In the form "kernel", 32 work-items in a row are a warp.
+ */
+bool gt_spirvgen_counts_in_sub_groups(const struct gt_spirvgen *gen);
+/* The number of the work-item in its warp, and how many work-items that has, or 32 and more. */
+uint32_t gt_spirvgen_lane(struct gt_spirvgen *gen);
+uint32_t gt_spirvgen_warp_size(struct gt_spirvgen *gen);
+/* The number of the warp in its work-group, and how many that has. */
+uint32_t gt_spirvgen_warp_number(struct gt_spirvgen *gen);
+uint32_t gt_spirvgen_warp_count(struct gt_spirvgen *gen);
+/* The lanes where a predicate holds, and all that are active. */
+uint32_t gt_spirvgen_ballot(struct gt_spirvgen *gen, uint32_t predicate);
+uint32_t gt_spirvgen_active_lanes(struct gt_spirvgen *gen);
+/* The value that another lane has. */
+uint32_t gt_spirvgen_shuffle(struct gt_spirvgen *gen, uint32_t value, unsigned bits, uint32_t lane);
+/* Add the execution modes that the kernel needs. */
+void gt_spirvgen_add_modes(struct gt_spirvgen *gen, uint32_t function);
 
 /* ---- rows.c: instructions ---- */
 

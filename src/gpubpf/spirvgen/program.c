@@ -115,7 +115,7 @@ static int select_and_lower(struct gt_spirvgen *gen, const struct gt_spirv_progr
 		error = lower_selected(gen, program, over);
 	gt_spirvgen_close_tables(gen);
 	gen->selection = NULL;
-	gen->options = NULL;
+	gen->options = program->options;
 	gt_ptxgen_selection_clear(&selection);
 	return error;
 }
@@ -173,6 +173,30 @@ static uint32_t add_head(struct gt_spirv_builder *builder, const struct gt_spirv
 	return function;
 }
 
+/* The lanes of the group that take a branch; `taken` is 1 where this one does. */
+static uint32_t emit_taken_mask(struct gt_spirvgen *gen, uint32_t taken)
+{
+	if (!gt_spirvgen_has_sub_groups(gen))
+		return gt_spirvgen_binary(gen, SpvOpIMul, 32, taken,
+					  gt_spirvgen_special(gen, "%lanemask_eq", 32));
+	taken = gt_spirvgen_emit(gen, SpvOpINotEqual, gt_spirv_type_bool(gen->builder), taken,
+				 gt_spirvgen_constant(gen, 32, 0));
+	return gt_spirvgen_ballot(gen, taken);
+}
+
+/* Masks are those of the lanes that are active here: later, the leader of a group may be alone. */
+static void emit_masks(struct gt_spirvgen *gen, uint32_t *values)
+{
+	for (uint32_t i = 0; i < gen->job->value_count; i++) {
+		const struct gt_site_value *value = &gen->job->values[i];
+
+		if (values[i] && value->source == GT_SOURCE_TAKEN_MASK)
+			values[i] = emit_taken_mask(gen, values[i]);
+		else if (!strcmp(value->operand, GT_SPIRV_ACTIVE_MASK))
+			values[i] = gt_spirvgen_active_lanes(gen);
+	}
+}
+
 /* The blocks of the function. */
 static int add_body(struct gt_spirvgen *gen, const struct gt_spirv_program *program,
 		    uint32_t condition, uint32_t *values)
@@ -183,11 +207,7 @@ static int add_body(struct gt_spirvgen *gen, const struct gt_spirv_program *prog
 	gt_spirvgen_begin_block(gen, gt_spirv_id(gen->builder));
 	if (condition)
 		begin_block_if(gen, condition, over);
-	for (uint32_t i = 0; i < program->job->value_count; i++)
-		if (values[i] && program->job->values[i].source == GT_SOURCE_TAKEN_MASK)
-			values[i] =
-				gt_spirvgen_binary(gen, SpvOpIMul, 32, values[i],
-						   gt_spirvgen_special(gen, "%lanemask_eq", 32));
+	emit_masks(gen, values);
 	error = select_and_lower(gen, program, over);
 	if (error)
 		return error;
@@ -226,6 +246,7 @@ int gt_spirv_add_program(struct gt_spirv_builder *builder, const struct gt_spirv
 	uint32_t values[GT_PTXGEN_SELECT_VALUES] = {0}, condition, function;
 	struct gt_spirvgen gen = {
 		.builder = builder,
+		.options = program->options,
 		.job = program->job,
 		.diag = diag,
 		.site_values = values,

@@ -16,7 +16,8 @@ struct gt_spirv_program {
 	/*
 	 * The operands of its values are decimal numbers of 32 bits, special registers of PTX,
 	 * which begin with '%', or names, which are parameters, in their order. That of TAKEN_MASK
-	 * is 1 where the work-item takes the branch, else 0.
+	 * is 1 where the work-item takes the branch, else 0. GT_SPIRV_ACTIVE_MASK, where the device
+	 * has sub-groups, is the mask of the lanes that call the function.
 	 */
 	const struct gt_translate_job *job;
 	/* symbols, for_spir; with `relative` the address of the memory is the last parameter. */
@@ -24,6 +25,8 @@ struct gt_spirv_program {
 	/* The address of a word of 32 bits: the program runs while it is not 0; 0: always. */
 	uint64_t switch_address;
 };
+
+#define GT_SPIRV_ACTIVE_MASK "%activemask"
 
 enum gt_spirv_end {
 	GT_SPIRV_NOWHERE,

@@ -414,36 +414,97 @@ static void lower_unavailable(struct gt_spirvgen *gen,
 /* ---- values of other lanes ---- */
 
 /*
- * In the body of a kernel, work-items do not execute an instruction together: each is a group of
- * one lane, which exchanges values with itself alone. The lanes of the group of a warp at the entry
- * and exit are several, whose values are not known.
+ * Without sub-groups, in the body of a kernel, work-items do not execute an instruction together:
+ * each is a group of one lane, which exchanges values with itself alone. The lanes of the group of
+ * a warp at the entry and exit are several, whose values are not known.
  */
 
-/* The only lane of the group, where a predicate holds or a value is the same as its own. */
-static void lower_lanes(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
-			struct gt_spirvgen_type type)
+/* Whether the operation is lowered to one of sub-groups; else as that of a lane alone. */
+static bool exchanges(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
+		      struct gt_spirvgen_type type)
 {
-	uint32_t lane, none = gt_spirvgen_constant(gen, 32, 0);
-
-	if (!gen->in_body) {
+	if (gt_spirvgen_has_sub_groups(gen))
+		return true;
+	if (!gen->in_body)
 		lower_unavailable(gen, operation, type);
-		return;
-	}
-	lane = gt_spirvgen_special(gen, "%lanemask_eq", 32);
-	if (operation->opcode)
-		lane = emit_select(gen, 32, gt_spirvgen_read_predicate(gen, operand(gen, 1)), lane,
-				   none);
-	gt_spirvgen_write(gen, operand(gen, 0), lane, 32, false);
+	return false;
 }
 
-/* The value of a lane of the group, or the sum of all: this one's. */
-static void lower_exchange(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
-			   struct gt_spirvgen_type type)
+static void write_lanes(struct gt_spirvgen *gen, uint32_t lanes)
 {
-	if (gen->in_body)
-		write_result(gen, read_operand(gen, 1, type), type);
+	gt_spirvgen_write(gen, operand(gen, 0), lanes, 32, false);
+}
+
+/* Whether all work-items of a sub-group are known to be at the instruction, or need not be. */
+static bool may_be_divergent(const struct gt_spirvgen *gen)
+{
+	return gen->options->features & GT_SPIRV_SUB_GROUPS ||
+	       !gen->job->facts->insns[gen->row->insn].divergent;
+}
+
+static void lower_active_lanes(struct gt_spirvgen *gen,
+			       const struct gt_spirvgen_operation *operation,
+			       struct gt_spirvgen_type type)
+{
+	if (!exchanges(gen, operation, type))
+		write_lanes(gen, gt_spirvgen_special(gen, "%lanemask_eq", 32));
+	else if (may_be_divergent(gen))
+		write_lanes(gen, gt_spirvgen_active_lanes(gen));
 	else
-		lower_unavailable(gen, operation, type);
+		gt_spirvgen_fail(gen, -EOPNOTSUPP,
+				 "the target spirv does not have the mask of active lanes where "
+				 "they diverge (the device has uniform-sub-groups)");
+}
+
+static void lower_ballot(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
+			 struct gt_spirvgen_type type)
+{
+	uint32_t votes = gt_spirvgen_read_predicate(gen, operand(gen, 1));
+
+	if (exchanges(gen, operation, type))
+		write_lanes(gen, gt_spirvgen_ballot(gen, votes));
+	else
+		write_lanes(gen, emit_select(gen, 32, votes,
+					     gt_spirvgen_special(gen, "%lanemask_eq", 32),
+					     gt_spirvgen_constant(gen, 32, 0)));
+}
+
+/* The lanes whose value is this one's: one after the other, as there is no such operation. */
+static uint32_t emit_match(struct gt_spirvgen *gen, struct gt_spirvgen_type type)
+{
+	uint32_t own = read_operand(gen, 1, type), none = gt_spirvgen_constant(gen, 32, 0);
+	uint32_t group = gt_spirvgen_read(gen, operand(gen, 2), 32), same = none;
+
+	for (unsigned lane = 0; lane < 32; lane++) {
+		uint32_t bit = gt_spirvgen_constant(gen, 32, UINT32_C(1) << lane), other;
+
+		other = gt_spirvgen_shuffle(gen, own, type.bits,
+					    gt_spirvgen_constant(gen, 32, lane));
+		other = emit_select(gen, 32, emit_test(gen, SpvOpIEqual, own, other), bit, none);
+		same = gt_spirvgen_binary(gen, SpvOpBitwiseOr, 32, same, other);
+	}
+	return gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, same, group);
+}
+
+static void lower_match(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
+			struct gt_spirvgen_type type)
+{
+	if (exchanges(gen, operation, type))
+		write_lanes(gen, emit_match(gen, type));
+	else
+		write_lanes(gen, gt_spirvgen_special(gen, "%lanemask_eq", 32));
+}
+
+/* The value of a lane of the group. Alone: this one's. */
+static void lower_shuffle(struct gt_spirvgen *gen, const struct gt_spirvgen_operation *operation,
+			  struct gt_spirvgen_type type)
+{
+	uint32_t value = read_operand(gen, 1, type);
+
+	if (exchanges(gen, operation, type))
+		value = gt_spirvgen_shuffle(gen, value, type.bits,
+					    gt_spirvgen_read(gen, operand(gen, 2), 32));
+	write_result(gen, value, type);
 }
 
 /* ---- the table, sorted by name ---- */
@@ -452,7 +513,7 @@ static void lower_exchange(struct gt_spirvgen *gen, const struct gt_spirvgen_ope
 
 static const struct gt_spirvgen_operation operations[] = {
 	{".reg ", lower_nothing},
-	{"activemask", lower_lanes, false, OTHER_LANES},
+	{"activemask", lower_active_lanes, OTHER_LANES},
 	{"add", lower_binary, SpvOpIAdd},
 	{"and", lower_logic, SpvOpBitwiseAnd},
 	{"atom.add", lower_atomic, SpvOpAtomicIAdd},
@@ -477,7 +538,7 @@ static const struct gt_spirvgen_operation operations[] = {
 	{"ld", lower_load},
 	{"mad.lo", lower_product_sum},
 	{"mad.wide", lower_wide_sum},
-	{"match.any.sync", lower_lanes, false, OTHER_LANES},
+	{"match.any.sync", lower_match, OTHER_LANES},
 	{"max", lower_minimum, SpvOpUGreaterThan, SpvOpSGreaterThan},
 	{"membar.gl", lower_fence, false},
 	{"membar.sys", lower_fence, true},
@@ -497,7 +558,6 @@ static const struct gt_spirvgen_operation operations[] = {
 	{"red.and", lower_atomic, SpvOpAtomicAnd},
 	{"red.or", lower_atomic, SpvOpAtomicOr},
 	{"red.xor", lower_atomic, SpvOpAtomicXor},
-	{"redux.sync.add", lower_exchange, OTHER_LANES},
 	{"rem", lower_division, SpvOpUMod, SpvOpSRem},
 	{"selp", lower_selection},
 	{"setp.eq", lower_comparison, SpvOpIEqual},
@@ -506,12 +566,12 @@ static const struct gt_spirvgen_operation operations[] = {
 	{"setp.le", lower_comparison, SpvOpULessThanEqual, SpvOpSLessThanEqual},
 	{"setp.lt", lower_comparison, SpvOpULessThan, SpvOpSLessThan},
 	{"setp.ne", lower_comparison, SpvOpINotEqual},
-	{"shfl.sync.idx", lower_exchange, OTHER_LANES},
+	{"shfl.sync.idx", lower_shuffle, OTHER_LANES},
 	{"shl", lower_shift, SpvOpShiftLeftLogical},
 	{"shr", lower_shift, SpvOpShiftRightLogical, SpvOpShiftRightArithmetic},
 	{"st", lower_store},
 	{"sub", lower_binary, SpvOpISub},
-	{"vote.sync.ballot", lower_lanes, true, OTHER_LANES},
+	{"vote.sync.ballot", lower_ballot, OTHER_LANES},
 	{"xor", lower_logic, SpvOpBitwiseXor},
 };
 

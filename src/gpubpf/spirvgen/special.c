@@ -10,12 +10,13 @@
 #include "gpubpf/spirvgen/private.h"
 
 /* Note an input variable that the kernel uses. */
-static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin)
+static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin,
+			    uint32_t (*declare)(struct gt_spirv_builder *builder, unsigned builtin))
 {
 	uint32_t *variable = &gen->builtins[builtin];
 
 	if (!*variable) {
-		*variable = gt_spirv_builtin(gen->builder, builtin);
+		*variable = declare(gen->builder, builtin);
 		if (gt_vec_push(&gen->interface, *variable))
 			gen->code.failed = true;
 	}
@@ -25,12 +26,18 @@ static uint32_t use_builtin(struct gt_spirvgen *gen, unsigned builtin)
 uint32_t gt_spirvgen_builtin(struct gt_spirvgen *gen, unsigned builtin, unsigned component)
 {
 	uint32_t wide = gt_spirvgen_int(gen, 64);
-	uint32_t variable = use_builtin(gen, builtin), whole;
+	uint32_t variable = use_builtin(gen, builtin, gt_spirv_builtin), whole;
 
 	if (!gen->vector)
 		gen->vector = gt_spirv_type_vector(gen->builder, wide, 3);
 	whole = gt_spirvgen_emit(gen, SpvOpLoad, gen->vector, variable);
 	return gt_spirvgen_emit(gen, SpvOpCompositeExtract, wide, whole, component);
+}
+
+uint32_t gt_spirvgen_builtin_word(struct gt_spirvgen *gen, unsigned builtin)
+{
+	return gt_spirvgen_emit(gen, SpvOpLoad, gt_spirvgen_int(gen, 32),
+				use_builtin(gen, builtin, gt_spirv_builtin_word));
 }
 
 uint32_t gt_spirvgen_local_index(struct gt_spirvgen *gen)
@@ -59,8 +66,11 @@ uint32_t gt_spirvgen_local_size(struct gt_spirvgen *gen)
 
 static uint32_t emit_lane(struct gt_spirvgen *gen)
 {
-	uint32_t index = gt_spirvgen_convert(gen, gt_spirvgen_local_index(gen), 64, 32, false);
+	uint32_t index;
 
+	if (gt_spirvgen_counts_in_sub_groups(gen))
+		return gt_spirvgen_lane(gen);
+	index = gt_spirvgen_convert(gen, gt_spirvgen_local_index(gen), 64, 32, false);
 	return gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, index,
 				  gt_spirvgen_constant(gen, 32, 31));
 }
@@ -75,14 +85,24 @@ static uint32_t emit_low_bits(struct gt_spirvgen *gen, uint32_t bits)
 				  one);
 }
 
-/* The lanes of the warp that the work-group has: all but in its last warp. */
-static uint32_t emit_warp_mask(struct gt_spirvgen *gen)
+/* The work-items of the work-group from the warp's first one on, of 64 bits. */
+static uint32_t emit_rest_of_group(struct gt_spirvgen *gen)
 {
 	uint32_t index = gt_spirvgen_local_index(gen), size = gt_spirvgen_local_size(gen);
 	uint32_t first = gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 64, index,
 					    gt_spirvgen_constant(gen, 64, ~UINT64_C(31)));
-	uint32_t count = gt_spirvgen_binary(gen, SpvOpISub, 64, size, first), limit, some;
 
+	return gt_spirvgen_binary(gen, SpvOpISub, 64, size, first);
+}
+
+/* The lanes of the warp that the work-group has: all but in its last warp. */
+static uint32_t emit_warp_mask(struct gt_spirvgen *gen)
+{
+	uint32_t count, limit, some;
+
+	count = gt_spirvgen_counts_in_sub_groups(gen)
+			? gt_spirvgen_convert(gen, gt_spirvgen_warp_size(gen), 32, 64, false)
+			: emit_rest_of_group(gen);
 	limit = gt_spirvgen_constant(gen, 64, 31);
 	some = gt_spirvgen_emit(gen, SpvOpULessThanEqual, gt_spirv_type_bool(gen->builder), count,
 				limit);
@@ -105,12 +125,49 @@ static uint32_t emit_lane_bit(struct gt_spirvgen *gen)
 				  emit_lane(gen));
 }
 
+static uint32_t emit_warp_number(struct gt_spirvgen *gen)
+{
+	uint32_t index;
+
+	if (gt_spirvgen_counts_in_sub_groups(gen))
+		return gt_spirvgen_warp_number(gen);
+	index = gt_spirvgen_convert(gen, gt_spirvgen_local_index(gen), 64, 32, false);
+	return gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 32, index,
+				  gt_spirvgen_constant(gen, 32, 5));
+}
+
+static uint32_t emit_warp_count(struct gt_spirvgen *gen)
+{
+	uint32_t size;
+
+	if (gt_spirvgen_counts_in_sub_groups(gen))
+		return gt_spirvgen_warp_count(gen);
+	size = gt_spirvgen_convert(gen, gt_spirvgen_local_size(gen), 64, 32, false);
+	size = gt_spirvgen_binary(gen, SpvOpIAdd, 32, size, gt_spirvgen_constant(gen, 32, 31));
+	return gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 32, size,
+				  gt_spirvgen_constant(gen, 32, 5));
+}
+
 /* ---- clocks ---- */
+
+/* SPV_KHR_shader_clock: the counter that fewer work-items have in common is read faster. */
+static uint32_t emit_device_ticks(struct gt_spirvgen *gen)
+{
+	bool is_narrow = gen->options->features & GT_SPIRV_SUB_GROUP_CLOCK;
+
+	gt_spirv_require_extension(gen->builder, "SPV_KHR_shader_clock");
+	gt_spirv_require(gen->builder, SpvCapabilityShaderClockKHR);
+	return gt_spirvgen_emit(
+		gen, SpvOpReadClockKHR, gt_spirvgen_int(gen, 64),
+		gt_spirvgen_constant(gen, 32, is_narrow ? SpvScopeSubgroup : SpvScopeDevice));
+}
 
 static uint32_t emit_ticks(struct gt_spirvgen *gen)
 {
 	uint32_t wide = gt_spirvgen_int(gen, 64);
 
+	if (!gen->options->clock)
+		return emit_device_ticks(gen);
 	return gt_spirvgen_emit(gen, SpvOpFunctionCall, wide,
 				gt_spirv_import(gen->builder, GT_SPIRV_CYCLE_COUNTER, wide, 0));
 }
@@ -141,6 +198,12 @@ static uint32_t emit_time(struct gt_spirvgen *gen)
 		emit_clock_word(gen, offsetof(struct gt_cycle_clock, start.time)));
 }
 
+/* Only random numbers are made of it. */
+static uint32_t emit_time_or_ticks(struct gt_spirvgen *gen)
+{
+	return gen->options->clock ? emit_time(gen) : emit_device_ticks(gen);
+}
+
 /* ---- by name ---- */
 
 /* The built-in values that are special registers, one for each component. */
@@ -154,26 +217,51 @@ static const struct {
 	{"%nctaid.", SpvBuiltInNumWorkgroups},
 };
 
+/* What a special register needs of the device. */
+enum special_need {
+	NEEDS_NOTHING,
+	NEEDS_SUPPORT, /* that no device has */
+	NEEDS_COUNTER,
+	NEEDS_TIME, /* a counter of which the relation to CLOCK_MONOTONIC is known */
+};
+
 /* Those that are calculated, and those that OpenCL does not have. */
 static const struct {
 	const char *name;
 	uint32_t (*emit)(struct gt_spirvgen *gen);
 	unsigned bits;
-	bool is_clock; /* where the device has one */
+	enum special_need need;
 	const char *missing;
 } others[] = {
-	{"%laneid", emit_lane, 32, false, NULL},
-	{"%lanemask_eq", emit_lane_bit, 32, false, NULL},
-	{"%lanemask_lt", emit_lanes_below, 32, false, NULL},
-	{GT_PTXGEN_WARP_MASK, emit_warp_mask, 32, false, NULL},
-	{"%smid", NULL, 0, false, "the number of the multiprocessor"},
-	{"%gridid", NULL, 0, false, "the number of the launch"},
-	{"%total_smem_size", NULL, 0, false, "the size of shared memory"},
-	{"%clock", emit_ticks, 64, true, GT_SPIRVGEN_NO_CLOCK},
-	{"%clock64", emit_ticks, 64, true, GT_SPIRVGEN_NO_CLOCK},
-	{"%globaltimer", emit_time, 64, true, GT_SPIRVGEN_NO_CLOCK},
-	{"%globaltimer_lo", emit_time, 64, true, GT_SPIRVGEN_NO_CLOCK},
+	{"%laneid", emit_lane, 32, NEEDS_NOTHING, NULL},
+	{"%lanemask_eq", emit_lane_bit, 32, NEEDS_NOTHING, NULL},
+	{"%lanemask_lt", emit_lanes_below, 32, NEEDS_NOTHING, NULL},
+	{GT_PTXGEN_WARP_MASK, emit_warp_mask, 32, NEEDS_NOTHING, NULL},
+	{GT_PTXGEN_WARP_NUMBER, emit_warp_number, 32, NEEDS_NOTHING, NULL},
+	{GT_PTXGEN_WARP_COUNT, emit_warp_count, 32, NEEDS_NOTHING, NULL},
+	{"%smid", NULL, 0, NEEDS_SUPPORT, "the number of the multiprocessor"},
+	{"%gridid", NULL, 0, NEEDS_SUPPORT, "the number of the launch"},
+	{"%total_smem_size", NULL, 0, NEEDS_SUPPORT, "the size of shared memory"},
+	{"%clock", emit_ticks, 64, NEEDS_COUNTER, GT_SPIRVGEN_NO_CLOCK},
+	{"%clock64", emit_ticks, 64, NEEDS_COUNTER, GT_SPIRVGEN_NO_CLOCK},
+	{"%globaltimer", emit_time, 64, NEEDS_TIME, GT_SPIRVGEN_NO_CLOCK},
+	{"%globaltimer_lo", emit_time_or_ticks, 64, NEEDS_COUNTER, GT_SPIRVGEN_NO_CLOCK},
 };
+
+static bool has_need(const struct gt_spirvgen *gen, enum special_need need)
+{
+	switch (need) {
+	case NEEDS_NOTHING:
+		return true;
+	case NEEDS_SUPPORT:
+		return false;
+	case NEEDS_COUNTER:
+		return gen->options->clock || gen->options->features & GT_SPIRV_ANY_CLOCK;
+	case NEEDS_TIME:
+		return gen->options->clock;
+	}
+	return false;
+}
 
 /* A component of a vector, or 0. */
 static uint32_t emit_component(struct gt_spirvgen *gen, const char *name)
@@ -198,11 +286,14 @@ uint32_t gt_spirvgen_special(struct gt_spirvgen *gen, const char *name, unsigned
 	for (size_t i = 0; i < gt_countof(others); i++) {
 		if (strcmp(name, others[i].name) != 0)
 			continue;
-		if (others[i].emit && (!others[i].is_clock || gen->options->clock))
+		if (has_need(gen, others[i].need))
 			return gt_spirvgen_convert(gen, others[i].emit(gen), others[i].bits, bits,
 						   false);
-		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s",
-				 others[i].missing);
+		gt_spirvgen_fail(gen, -EOPNOTSUPP, "the target spirv does not have %s%s",
+				 others[i].missing,
+				 others[i].need == NEEDS_TIME && has_need(gen, NEEDS_COUNTER)
+					 ? " in nanoseconds"
+					 : "");
 		return gt_spirvgen_constant(gen, bits, 0);
 	}
 	if (isdigit((unsigned char)*name))

@@ -37,6 +37,18 @@ static const struct gt_site_value unknown_sm = {
 	.source = GT_SOURCE_SM, .bits = 32, .operand = "1023"};
 _Static_assert(GT_MAX_SM == 1023, "the operand of an unknown SM");
 
+/*
+ * The group of a program of the level warp: the active lanes of the sub-group. Without sub-groups,
+ * each lane alone in bodies, and at the ends of kernels all lanes of the warp (NULL).
+ */
+static const char *group_of(const struct gt_spirv_patcher *patcher,
+			    const struct gt_section *section)
+{
+	if (patcher->translate.features & GT_SPIRV_SUB_GROUPS)
+		return GT_SPIRV_ACTIVE_MASK;
+	return gt_spirv_end_of(section) == GT_SPIRV_NOWHERE ? "%lanemask_eq" : NULL;
+}
+
 static void prepare_job(const struct gt_spirv_patcher *patcher, uint32_t number)
 {
 	const struct gt_patch_program *program = &patcher->options->programs[number];
@@ -56,11 +68,11 @@ static void prepare_job(const struct gt_spirv_patcher *patcher, uint32_t number)
 	prepared->argument_count = count;
 	if (sources & SOURCE(SM))
 		prepared->items[count++] = unknown_sm;
-	/* At the ends of kernels, the group is all lanes of the warp. */
-	if (program->section.level == GT_LEVEL_WARP &&
-	    gt_spirv_end_of(&program->section) == GT_SPIRV_NOWHERE)
-		prepared->items[count++] = (struct gt_site_value){
-			.source = GT_SOURCE_MASK, .bits = 32, .operand = "%lanemask_eq"};
+	if (program->section.level == GT_LEVEL_WARP && group_of(patcher, &program->section))
+		prepared->items[count++] =
+			(struct gt_site_value){.source = GT_SOURCE_MASK,
+					       .bits = 32,
+					       .operand = group_of(patcher, &program->section)};
 	prepared->job = (struct gt_translate_job){
 		.program = program->program,
 		.facts = program->facts,
@@ -139,6 +151,7 @@ int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t progra
 		.options = options,
 		.translate = {.symbols = options->symbols,
 			      .output_bytes = options->output_bytes,
+			      .features = options->features,
 			      .clock = options->clock,
 			      .clock_address = options->clock_address},
 		.diag = diag,

@@ -239,6 +239,7 @@ int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 			      .output_bytes = options->output_bytes,
 			      .for_spir = for_spir,
 			      .relative = options->relative,
+			      .features = options->features,
 			      .clock = options->clock,
 			      .clock_address = options->clock_address},
 		.diag = diag,
@@ -251,6 +252,7 @@ int gt_patch_spirv(const void *module, size_t size, bool for_spir,
 		return error;
 	patcher.module = ret_image->spirv;
 	result->module_kernels = (uint32_t)ret_image->spirv->entries.count;
+	result->by_work_item = !(options->features & GT_SPIRV_SUB_GROUPS);
 	error = patch_module(&patcher, &ret_image->fatbin);
 	close_patcher(&patcher);
 	return error == -ENOMEM ? fail_memory(diag) : error;

@@ -182,6 +182,66 @@ TEST("a program of a warp runs for each work-item, whose group is its own lane")
 	CHECK_INT(count_of(&patched, 4), ITEMS * 7);
 }
 
+/* Add programs of warps, at an end of the kernel and in its body, and threads'. */
+static void add_warp_probes(struct patched_program *patched)
+{
+	/* bpf_warp_lane_value, bpf_warp_distinct and the field taken_mask. */
+	add_probe(&patched->probes, "gpu/entry.warp/work",
+		  "mov r1, 4\nmov r2, 3\ncall 524\nmov r6, r0");
+	add_probe(&patched->probes, "gpu/load.warp/work",
+		  "mov r1, 0\nmov r2, 0\ncall 540\nmov r6, r0");
+	add_probe(&patched->probes, "gpu/branch.warp/work", "ldxw r6, [r1+476]");
+	/* The field mask, which is that of all lanes where the leader reads it. */
+	add_probe(&patched->probes, "gpu/atomic.warp/work", "ldxw r6, [r1+60]");
+	/* bpf_warp_active_mask; bpf_warp_sum; bpf_flat_warp_id. */
+	add_probe(&patched->probes, "gpu/barrier", "call 520\nmov r6, r0");
+	add_probe(&patched->probes, "gpu/barrier", "mov r1, 7\ncall 523\nmov r6, r0");
+	add_probe(&patched->probes, "gpu/exit/work", "call 529\nmov r6, r0");
+	patched->is_spirv = true;
+}
+
+static unsigned count_instructions(const struct gt_strbuf *module, unsigned opcode)
+{
+	const uint32_t *words = (const uint32_t *)module->data;
+	size_t count = module->length / sizeof(*words);
+	unsigned found = 0;
+
+	for (size_t i = 5; i < count && words[i] >> 16; i += words[i] >> 16)
+		found += (words[i] & 0xffff) == opcode;
+	return found;
+}
+
+TEST("a group of a warp is the active work-items of a sub-group, on a device that has them")
+{
+	auto_program with = {.features = GT_SPIRV_SUB_GROUPS}, without = {0};
+	const struct gt_strbuf *patched = &with.image.fatbin;
+	gt_auto_strbuf module = GT_STRBUF_INIT;
+
+	if (!compile_kernels(source, &module))
+		SKIP(NO_DEVICE);
+	add_warp_probes(&with);
+	patch_program(&with, &module);
+	CHECK_INT(with.image.result.rejected, 0);
+	CHECK(!with.image.result.by_work_item);
+	/* The groups of four programs, one of distinct values, the lanes that take the branch, the
+	 * active mask and that of the sum. */
+	CHECK_INT(count_instructions(patched, SpvOpGroupNonUniformBallot), 8);
+	/* Of 64 bits: 32 for distinct values; two halves of the lane's value, and of the sum's. */
+	CHECK_INT(count_instructions(patched, SpvOpGroupNonUniformShuffle), 36);
+	CHECK_INT(count_instructions(patched, SpvOpExecutionMode), 0);
+	CHECK_INT(((const uint32_t *)patched->data)[1], 0x10300);
+
+	add_warp_probes(&without);
+	patch_program(&without, &module);
+	CHECK_INT(without.image.result.rejected, 1);
+	CHECK_STR(without.image.result.rejections.items[0].reason,
+		  "the target spirv does not support warp_lane_value, which needs values of other "
+		  "lanes");
+	CHECK(without.image.result.by_work_item);
+	CHECK_INT(count_instructions(&without.image.fatbin, SpvOpGroupNonUniformBallot), 0);
+	CHECK_INT(count_instructions(&without.image.fatbin, SpvOpGroupNonUniformShuffle), 0);
+}
+
 TEST("programs see the arguments of kernels, their number and their sizes")
 {
 	auto_program patched = {0};
