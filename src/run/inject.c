@@ -95,6 +95,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_jobs_close(inject);
 	while (inject->connections)
 		gt_inject_disconnect(inject, inject->connections);
+	gt_inject_processes_close(inject);
 	gt_inject_control_close(inject);
 	gt_inject_memory_close(inject);
 	gt_inject_events_free(inject->events);

@@ -169,7 +169,7 @@ struct gt_inject_event_counts {
 typedef void gt_inject_take_event(void *context, uint64_t ring, const struct gt_event *event);
 bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take, void *context);
 struct gt_inject_event_counts gt_inject_event_counts(const struct gt_inject *inject);
-/* Processes with a ring that have not ended. */
+/* Processes whose agents have connected, and that have not ended. */
 unsigned gt_inject_count_running(const struct gt_inject *inject);
 /* Change what happens to calls of APIs, in running processes and in later ones. */
 void gt_inject_set_calls_mode(struct gt_inject *inject, enum gt_agent_calls_mode mode);

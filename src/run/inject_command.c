@@ -178,6 +178,20 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 	return error;
 }
 
+static void remark_running(const struct gt_inject *inject, void (*remark)(const char *text))
+{
+	unsigned count = gt_inject_count_running(inject);
+	char text[128];
+
+	if (!count)
+		return;
+	snprintf(text, sizeof(text),
+		 "%u process%s of the command still run%s: what %s from here on is not read", count,
+		 count == 1 ? "" : "es", count == 1 ? "s" : "",
+		 count == 1 ? "its kernels record" : "their kernels record");
+	remark(text);
+}
+
 int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,
 		  void (*remark)(const char *text), int *ret_status, struct gt_diag *diag)
 {
@@ -198,6 +212,7 @@ int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *comm
 		*ret_status = GT_SHELL_NOT_EXECUTED;
 	} else {
 		error = serve(inject, command, &child, &signals, reports, ret_status, diag);
+		remark_running(inject, remark);
 	}
 	gt_signals_release(&signals.signals);
 	if (command->host_programs)

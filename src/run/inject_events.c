@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -432,18 +431,4 @@ struct gt_inject_event_counts gt_inject_event_counts(const struct gt_inject *inj
 	for (const struct event_ring *ring = inject->events->rings; ring; ring = ring->next)
 		add_counts(&counts, ring);
 	return counts;
-}
-
-unsigned gt_inject_count_running(const struct gt_inject *inject)
-{
-	unsigned count = 0;
-
-	if (!inject->events)
-		return 0;
-	for (const struct event_ring *ring = inject->events->rings; ring; ring = ring->next) {
-		struct pollfd process = {.fd = ring->pidfd, .events = POLLIN};
-
-		count += !ring->ended && ring->pidfd >= 0 && !poll(&process, 1, 0);
-	}
-	return count;
 }

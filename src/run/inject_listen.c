@@ -147,6 +147,7 @@ static void accept_agent(struct gt_inject *inject)
 	connection->next = inject->connections;
 	inject->connections = connection;
 	inject->connection_count++;
+	gt_inject_add_process(inject, peer.pid);
 }
 
 static void end_connection(struct gt_inject *inject, struct gt_inject_connection *connection)

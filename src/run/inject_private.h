@@ -138,6 +138,11 @@ struct gt_inject_kernel {
 	uint32_t registers; /* gt_inject_registers */
 };
 
+struct gt_inject_process {
+	pid_t pid;
+	int pidfd;
+};
+
 struct gt_inject {
 	struct gt_inject_options options;
 	struct gt_inject_clocks *clocks; /* NULL: no program depends on the device */
@@ -152,6 +157,7 @@ struct gt_inject {
 	char socket[96]; /* its name, a '/', and the token of requests */
 	struct gt_inject_connection *connections;
 	size_t connection_count;
+	GT_VEC(struct gt_inject_process) processes; /* that have connected */
 	struct gt_inject_jobs jobs;
 	struct gt_inject_save save;
 	uint32_t next_site, next_kernel;
@@ -233,6 +239,10 @@ struct gt_inject_events *gt_inject_events_new(uint32_t capacity);
 void gt_inject_events_free(struct gt_inject_events *events);
 /* Answer a request for the table of calls. */
 void gt_inject_events_send_table(struct gt_inject_events *events, int socket);
+/* inject_processes.c: a process has connected. */
+void gt_inject_add_process(struct gt_inject *inject, pid_t pid);
+void gt_inject_processes_close(struct gt_inject *inject);
+
 /* Send a new ring to the agent of a process. is_foreign: it is in another pid namespace. */
 void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_foreign, int socket);
 

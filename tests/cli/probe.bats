@@ -218,3 +218,15 @@ has_lines() {
 	expect_output ''
 	expect_error 'gputap: no session runs that you may control'
 }
+
+@test "a process that still runs when the command of run has ended is noted" {
+	exec 9<>"$BATS_TEST_TMPDIR/input"
+	cd "$BATS_TEST_TMPDIR"
+	# shellcheck disable=SC2016 # expanded by the command
+	gputap run --gpu soft program.o -- bash -c '"$1" <input >daemon 2>&1 3>&- 9>&- &
+		until grep -q ^running daemon; do sleep 0.05; done' bash "$persistent"
+	exec 9>&-
+	wait_until grep -q '^stopped' daemon
+	expect_status 0
+	expect_error_line '^gputap: 1 process of the command still runs: what its kernels record from here on is not read$'
+}
