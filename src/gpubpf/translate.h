@@ -59,8 +59,8 @@
  * SpecId is 2 n + word for map n, and GT_SPEC_OUTPUT, GT_SPEC_CALLS (+ word) and GT_SPEC_PID_TGID.
  * Lanes are the numbers of work-items in their work-group modulo 32, or those in their sub-group
  * where `features` has these: a warp is 32 work-items of a sub-group in a row, or all of it. With
- *`relative`, for maps that are copied to the device, the words are offsets in the memory that the
- *last parameter points to.
+ * `relative`, for maps that are copied to the device, the words are offsets in the memory that the
+ * last parameter points to.
  *
  * All words are little-endian.
  */
