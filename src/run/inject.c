@@ -6,8 +6,8 @@
 
 #include "gpubpf/helpers.h"
 #include "launch/gpu.h"
-#include "run/inject_clock.h"
 #include "run/inject_names.h"
+#include "run/inject_opencl.h"
 #include "run/inject_private.h"
 #include "run/inject_reuse.h"
 
@@ -36,7 +36,7 @@ static bool reads_lanes(const struct gt_patch_program *program)
 }
 
 /* What is to be known of OpenCL devices; NULL: nothing. */
-static struct gt_inject_clocks *open_clocks(const struct gt_inject_options *options)
+static struct gt_inject_opencl *open_opencl(const struct gt_inject_options *options)
 {
 	bool clock = false, lanes = false;
 
@@ -44,7 +44,7 @@ static struct gt_inject_clocks *open_clocks(const struct gt_inject_options *opti
 		clock |= reads_clock(&options->programs[i]);
 		lanes |= reads_lanes(&options->programs[i]);
 	}
-	return clock || lanes ? gt_inject_clocks_new(clock) : NULL;
+	return clock || lanes ? gt_inject_opencl_new(clock) : NULL;
 }
 
 int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **ret_inject,
@@ -56,7 +56,7 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (!inject)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	inject->options = *options;
-	inject->clocks = open_clocks(options);
+	inject->opencl = open_opencl(options);
 	inject->map_count = options->object ? options->object->map_count : 0;
 	inject->listener = inject->epoll = inject->memory.fd = inject->save.directory = -1;
 	inject->control.listener = inject->control.epoll = -1;
@@ -110,7 +110,7 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_names_free(inject->names);
 	gt_recovered_free(inject->recovered);
 	gt_inject_reuse_free(inject->reuse);
-	gt_inject_clocks_free(inject->clocks);
+	gt_inject_opencl_free(inject->opencl);
 	free(inject);
 }
 

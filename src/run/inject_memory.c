@@ -13,7 +13,7 @@
 #include "agent/protocol.h"
 #include "base/file_limit.h"
 #include "run/host_group.h"
-#include "run/inject_clock.h"
+#include "run/inject_opencl.h"
 
 enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
@@ -139,8 +139,8 @@ static int plan_areas(struct gt_inject *inject, struct gt_diag *diag)
 	/* The area is not empty. */
 	if (!error && add_pages(memory, calls ? calls : PAGE, &inject->host_calls.offset))
 		error = -ENOMEM;
-	if (!error && inject->clocks &&
-	    add_pages(memory, GT_INJECT_MAX_CLOCKS * sizeof(struct gt_cycle_clock),
+	if (!error && inject->opencl &&
+	    add_pages(memory, GT_INJECT_MAX_OPENCL * sizeof(struct gt_cycle_clock),
 		      &memory->clocks))
 		error = -ENOMEM;
 	memory->host_size = memory->size;

@@ -80,7 +80,7 @@ struct gt_inject_memory {
 	uint32_t *copies;
 	uint64_t (*words)[2];
 	size_t switches, shapes;       /* offsets; of struct gt_patch_shape, by map */
-	size_t clocks;                 /* of struct gt_cycle_clock, as in inject->clocks */
+	size_t clocks;                 /* of struct gt_cycle_clock, by the number of the device */
 	struct gt_bpf_map_grid *grids; /* by map: for views */
 	uint8_t **merged;              /* by map: for views of several areas; NULL: none yet */
 	bool device_in_file;           /* a process has the device area in the file */
@@ -145,7 +145,7 @@ struct gt_inject_process {
 
 struct gt_inject {
 	struct gt_inject_options options;
-	struct gt_inject_clocks *clocks; /* NULL: no program depends on the device */
+	struct gt_inject_opencl *opencl; /* NULL: no program depends on the device */
 	struct gt_inject_memory memory;
 	struct gt_inject_devices devices;
 	struct gt_inject_calls host_calls;

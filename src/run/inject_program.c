@@ -10,7 +10,7 @@
 
 #include "opencl/opencl.h"
 #include "patch/spirv.h"
-#include "run/inject_clock.h"
+#include "run/inject_opencl.h"
 #include "run/inject_private.h"
 #include "run/inject_units.h"
 
@@ -126,8 +126,8 @@ static void patch_for_device(struct gt_inject_job *job, const struct gt_inject_u
 	size_t number, offset;
 
 	if (units->device) {
-		own.clock = gt_inject_clocks_find(inject->clocks, units->device, &number);
-		own.features = gt_inject_clocks_features(inject->clocks, units->device);
+		own.clock = gt_inject_opencl_clock(inject->opencl, units->device, &number);
+		own.features = gt_inject_opencl_features(inject->opencl, units->device);
 	}
 	if (own.clock) {
 		/* Constants would be others in each run, and drivers keep what they compiled. */
@@ -162,7 +162,7 @@ static void patch_for_copies(struct gt_inject_job *job, const struct gt_inject_u
 	own.switches = memory->switches;
 	own.relative = true;
 	if (units->device)
-		own.features = gt_inject_clocks_features(inject->clocks, units->device);
+		own.features = gt_inject_opencl_features(inject->opencl, units->device);
 	patch_units(job, units, &own);
 }
 

@@ -6,7 +6,7 @@
 
 #include "elf/elf.h"
 #include "patch/spirv.h"
-#include "run/inject_clock.h"
+#include "run/inject_opencl.h"
 #include "run/inject_private.h"
 
 /* The API whose library the program of a command is linked with, or NULL. */
@@ -44,8 +44,8 @@ void gt_inject_remark_spirv(const struct gt_inject *inject, const struct gt_comm
 
 	if (!api)
 		return;
-	options.clock = gt_inject_clocks_find(inject->clocks, NULL, NULL);
-	options.features = gt_inject_clocks_features(inject->clocks, NULL);
+	options.clock = gt_inject_opencl_clock(inject->opencl, NULL, NULL);
+	options.features = gt_inject_opencl_features(inject->opencl, NULL);
 	for (uint32_t i = 0; i < options.program_count; i++) {
 		const struct gt_bpf_program *program = options.programs[i].program;
 		struct gt_diag diag = {0};

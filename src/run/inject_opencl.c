@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "run/inject_clock.h"
+#include "run/inject_opencl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,17 +22,17 @@ enum {
 };
 
 /* What the process writes for each device that has a clock or features. */
-struct examined_clock {
+struct examined_device {
 	char device[GT_CL_IDENTITY];
 	struct gt_cycle_clock clock;
 	bool has_clock;
 	unsigned features;
 };
 
-struct gt_inject_clocks {
+struct gt_inject_opencl {
 	pid_t pid;
 	int fd; /* -1: the devices were examined */
-	GT_VEC(struct examined_clock) devices;
+	GT_VEC(struct examined_device) devices;
 };
 
 /* ---- the process ---- */
@@ -40,7 +40,7 @@ struct gt_inject_clocks {
 static void examine_device(struct gt_cl *cl, unsigned number, bool reads_clock, int answer)
 {
 	gt_auto(cl_device) struct gt_cl_device *device = NULL;
-	struct examined_clock found = {0};
+	struct examined_device found = {0};
 	struct gt_diag ignored = {0};
 
 	if (gt_cl_device_open(cl, number, &device, &ignored))
@@ -75,74 +75,74 @@ static __attribute__((noreturn)) void run_process(int fd, pid_t parent, bool rea
 	silence();
 	if (getppid() != parent || read(fd, &wanted, 1) != 1 || gt_cl_open(&cl, &ignored))
 		_exit(0);
-	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < GT_INJECT_MAX_CLOCKS; i++)
+	for (unsigned i = 0; i < gt_cl_device_count(cl) && i < GT_INJECT_MAX_OPENCL; i++)
 		examine_device(cl, i, reads_clock, fd);
 	_exit(0);
 }
 
-struct gt_inject_clocks *gt_inject_clocks_new(bool reads_clock)
+struct gt_inject_opencl *gt_inject_opencl_new(bool reads_clock)
 {
-	struct gt_inject_clocks *clocks = calloc(1, sizeof(*clocks));
+	struct gt_inject_opencl *opencl = calloc(1, sizeof(*opencl));
 	pid_t parent = getpid();
 	int ends[2];
 
-	if (!clocks || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		free(clocks);
+	if (!opencl || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		free(opencl);
 		return NULL;
 	}
-	clocks->pid = fork();
-	if (!clocks->pid)
+	opencl->pid = fork();
+	if (!opencl->pid)
 		run_process(ends[1], parent, reads_clock);
 	close(ends[1]);
-	clocks->fd = ends[0];
-	if (clocks->pid > 0)
-		return clocks;
+	opencl->fd = ends[0];
+	if (opencl->pid > 0)
+		return opencl;
 	close(ends[0]);
-	free(clocks);
+	free(opencl);
 	return NULL;
 }
 
 /* ---- asking it ---- */
 
-static void end_process(struct gt_inject_clocks *clocks)
+static void end_process(struct gt_inject_opencl *opencl)
 {
-	if (clocks->fd < 0)
+	if (opencl->fd < 0)
 		return;
-	gt_cleanup_close(&clocks->fd);
-	clocks->fd = -1;
-	kill(clocks->pid, SIGKILL);
-	while (waitpid(clocks->pid, NULL, 0) < 0 && errno == EINTR)
+	gt_cleanup_close(&opencl->fd);
+	opencl->fd = -1;
+	kill(opencl->pid, SIGKILL);
+	while (waitpid(opencl->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
 
 /* False: no more follow, or the limit has expired. */
-static bool read_device(struct gt_inject_clocks *clocks, uint64_t end)
+static bool read_device(struct gt_inject_opencl *opencl, uint64_t end)
 {
 	uint64_t now = gt_clock_monotonic();
-	struct pollfd waited = {.fd = clocks->fd, .events = POLLIN};
-	struct examined_clock found;
+	struct pollfd waited = {.fd = opencl->fd, .events = POLLIN};
+	struct examined_device found;
 	int ready = now < end ? poll(&waited, 1, (int)((end - now) / 1000000)) : 0;
 
 	if (ready < 0 && errno == EINTR)
 		return true;
-	if (ready <= 0 || recv(clocks->fd, &found, sizeof(found), 0) != sizeof(found))
+	if (ready <= 0 || recv(opencl->fd, &found, sizeof(found), 0) != sizeof(found))
 		return false;
 	found.device[sizeof(found.device) - 1] = 0;
-	return !gt_vec_push(&clocks->devices, found);
+	return !gt_vec_push(&opencl->devices, found);
 }
 
-static void examine(struct gt_inject_clocks *clocks)
+static void examine(struct gt_inject_opencl *opencl)
 {
 	uint64_t end = gt_clock_monotonic() + LIMIT_MS * UINT64_C(1000000);
 
-	if (send(clocks->fd, "", 1, MSG_NOSIGNAL) == 1)
-		while (clocks->devices.count < GT_INJECT_MAX_CLOCKS && read_device(clocks, end))
+	if (send(opencl->fd, "", 1, MSG_NOSIGNAL) == 1)
+		while (opencl->devices.count < GT_INJECT_MAX_OPENCL && read_device(opencl, end))
 			continue;
-	end_process(clocks);
+	end_process(opencl);
 }
 
 /* Whether a device has this name; one without a version is of Level Zero. */
-static bool is_device(const struct examined_clock *found, const char *device)
+static bool is_device(const struct examined_device *found, const char *device)
 {
 	size_t length = strlen(device);
 
@@ -150,42 +150,42 @@ static bool is_device(const struct examined_clock *found, const char *device)
 	       (!found->device[length] || (found->device[length] == '\n' && !strchr(device, '\n')));
 }
 
-const struct gt_cycle_clock *gt_inject_clocks_find(struct gt_inject_clocks *clocks,
-						   const char *device, size_t *ret_number)
+const struct gt_cycle_clock *gt_inject_opencl_clock(struct gt_inject_opencl *opencl,
+						    const char *device, size_t *ret_number)
 {
-	if (!clocks)
+	if (!opencl)
 		return NULL;
-	if (clocks->fd >= 0)
-		examine(clocks);
-	gt_vec_each (found, &clocks->devices) {
+	if (opencl->fd >= 0)
+		examine(opencl);
+	gt_vec_each (found, &opencl->devices) {
 		if (!found->has_clock || (device && !is_device(found, device)))
 			continue;
 		if (ret_number)
-			*ret_number = (size_t)(found - clocks->devices.items);
+			*ret_number = (size_t)(found - opencl->devices.items);
 		return &found->clock;
 	}
 	return NULL;
 }
 
-unsigned gt_inject_clocks_features(struct gt_inject_clocks *clocks, const char *device)
+unsigned gt_inject_opencl_features(struct gt_inject_opencl *opencl, const char *device)
 {
 	unsigned features = 0;
 
-	if (!clocks)
+	if (!opencl)
 		return 0;
-	if (clocks->fd >= 0)
-		examine(clocks);
-	gt_vec_each (found, &clocks->devices)
+	if (opencl->fd >= 0)
+		examine(opencl);
+	gt_vec_each (found, &opencl->devices)
 		if (!device || is_device(found, device))
 			features |= found->features;
 	return features;
 }
 
-void gt_inject_clocks_free(struct gt_inject_clocks *clocks)
+void gt_inject_opencl_free(struct gt_inject_opencl *opencl)
 {
-	if (!clocks)
+	if (!opencl)
 		return;
-	end_process(clocks);
-	gt_vec_free(&clocks->devices);
-	free(clocks);
+	end_process(opencl);
+	gt_vec_free(&opencl->devices);
+	free(opencl);
 }
