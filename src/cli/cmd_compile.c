@@ -102,22 +102,38 @@ static int read_version(const char *text, struct gt_translate_options *options)
 	return 0;
 }
 
-/* NULL, or the name that is not one of a feature. */
-static const char *read_features(const struct gt_strings *list, unsigned *ret_features)
+/* The number of a feature in feature_names, which ends with NULL. */
+static size_t number_of_feature(const char *name)
 {
-	unsigned features = 0;
+	size_t i = 0;
 
+	while (feature_names[i] && strcmp(feature_names[i], name))
+		i++;
+	return i;
+}
+
+static int report_feature(const struct gt_cli_command *self, const char *name)
+{
+	gt_auto_strbuf known = GT_STRBUF_INIT;
+
+	for (size_t i = 0; feature_names[i]; i++)
+		gt_strbuf_printf(&known, "%s%s", i ? ", " : "", feature_names[i]);
+	return gt_cli_usage_error(self, "invalid value '%s' for --features (one of: %s)", name,
+				  gt_strbuf_string(&known));
+}
+
+/* GT_GO_ON, or the status of an error. */
+static int read_features(const struct gt_cli_command *self, const struct gt_strings *list,
+			 unsigned *ret_features)
+{
 	gt_vec_each (word, &list->words) {
-		size_t i = 0;
+		size_t number = number_of_feature(*word);
 
-		while (feature_names[i] && strcmp(feature_names[i], *word))
-			i++;
-		if (!feature_names[i])
-			return *word;
-		features |= 1u << i;
+		if (!feature_names[number])
+			return report_feature(self, *word);
+		*ret_features |= 1u << number;
 	}
-	*ret_features = features;
-	return NULL;
+	return GT_GO_ON;
 }
 
 /* Verify a program and add it to the translation. Prints the reason of an error. */
@@ -226,8 +242,6 @@ static int translate_object(const struct compile_options *given,
 static int complete_target(const struct gt_cli_command *self, const struct compile_options *given,
 			   struct gt_translate_options *target)
 {
-	const char *unknown;
-
 	if (strcmp(targets[given->target], "ptx") && (given->sm || given->version))
 		return gt_cli_usage_error(self, "--%s needs --target ptx",
 					  given->sm ? "sm" : "ptx-version");
@@ -239,14 +253,7 @@ static int complete_target(const struct gt_cli_command *self, const struct compi
 	if (read_version(given->version, target))
 		return gt_cli_usage_error(
 			self, "invalid value '%s' for --ptx-version (such as 7.8)", given->version);
-	unknown = read_features(&given->features, &target->features);
-	if (unknown)
-		return gt_cli_usage_error(self,
-					  "invalid value '%s' for --features (one of: sub-groups, "
-					  "uniform-sub-groups, sub-groups-of-32, sub-group-clock, "
-					  "device-clock)",
-					  unknown);
-	return GT_GO_ON;
+	return read_features(self, &given->features, &target->features);
 }
 
 static int check_and_translate(const struct gt_cli_command *self,
