@@ -8,6 +8,7 @@
 #include "amount.h"
 #include "opencl_module.h"
 #include "spirv/builder.h"
+#include "spirv_words.h"
 
 enum {
 	ITEMS = 64,
@@ -200,17 +201,6 @@ static void add_warp_probes(struct patched_program *patched)
 	patched->is_spirv = true;
 }
 
-static unsigned count_instructions(const struct gt_strbuf *module, unsigned opcode)
-{
-	const uint32_t *words = (const uint32_t *)module->data;
-	size_t count = module->length / sizeof(*words);
-	unsigned found = 0;
-
-	for (size_t i = 5; i < count && words[i] >> 16; i += words[i] >> 16)
-		found += (words[i] & 0xffff) == opcode;
-	return found;
-}
-
 TEST("a group of a warp is the active work-items of a sub-group, on a device that has them")
 {
 	auto_program with = {.features = GT_SPIRV_SUB_GROUPS}, without = {0};
@@ -225,10 +215,10 @@ TEST("a group of a warp is the active work-items of a sub-group, on a device tha
 	CHECK(!with.image.result.by_work_item);
 	/* The groups of four programs, one of distinct values, the lanes that take the branch, the
 	 * active mask and that of the sum. */
-	CHECK_INT(count_instructions(patched, SpvOpGroupNonUniformBallot), 8);
+	CHECK_INT(count_spirv_instructions(patched, SpvOpGroupNonUniformBallot), 8);
 	/* Of 64 bits: 32 for distinct values; two halves of the lane's value, and of the sum's. */
-	CHECK_INT(count_instructions(patched, SpvOpGroupNonUniformShuffle), 36);
-	CHECK_INT(count_instructions(patched, SpvOpExecutionMode), 0);
+	CHECK_INT(count_spirv_instructions(patched, SpvOpGroupNonUniformShuffle), 36);
+	CHECK_INT(count_spirv_instructions(patched, SpvOpExecutionMode), 0);
 	CHECK_INT(((const uint32_t *)patched->data)[1], 0x10300);
 
 	add_warp_probes(&without);
@@ -238,8 +228,8 @@ TEST("a group of a warp is the active work-items of a sub-group, on a device tha
 		  "the target spirv does not support warp_lane_value, which needs values of other "
 		  "lanes");
 	CHECK(without.image.result.by_work_item);
-	CHECK_INT(count_instructions(&without.image.fatbin, SpvOpGroupNonUniformBallot), 0);
-	CHECK_INT(count_instructions(&without.image.fatbin, SpvOpGroupNonUniformShuffle), 0);
+	CHECK_INT(count_spirv_instructions(&without.image.fatbin, SpvOpGroupNonUniformBallot), 0);
+	CHECK_INT(count_spirv_instructions(&without.image.fatbin, SpvOpGroupNonUniformShuffle), 0);
 }
 
 TEST("programs see the arguments of kernels, their number and their sizes")

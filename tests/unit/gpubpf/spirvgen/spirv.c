@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gpubpf_spirv_run.h"
+#include "spirv_words.h"
 #include "temporary.h"
 
 enum {
@@ -63,17 +64,6 @@ static void make_module_of(const char *title, unsigned features, struct spirv_mo
 	CHECK(module->binary.length);
 }
 
-static unsigned count_instructions(const struct spirv_module *module, unsigned opcode)
-{
-	const uint32_t *words = (const uint32_t *)module->binary.data;
-	size_t count = module->binary.length / sizeof(*words);
-	unsigned found = 0;
-
-	for (size_t i = 5; i < count && words[i] >> 16; i += words[i] >> 16)
-		found += (words[i] & 0xffff) == opcode;
-	return found;
-}
-
 TEST("helpers of a warp are operations of sub-groups where the device has them, else rejected")
 {
 	static const char title[] = "warp helpers return the values of one lane";
@@ -94,11 +84,12 @@ TEST("helpers of a warp are operations of sub-groups where the device has them, 
 		make_module_of(title, expected[i].features, &module);
 		CHECK_INT(gt_diag_is_set(&module.rejected[0]), !sub_groups);
 		/* One for each mask of active lanes, and one for each half of a sum's terms. */
-		CHECK_INT(count_instructions(&module, SpvOpGroupNonUniformBallot),
+		CHECK_INT(count_spirv_instructions(&module.binary, SpvOpGroupNonUniformBallot),
 			  expected[i].ballots);
-		CHECK_INT(count_instructions(&module, SpvOpGroupNonUniformShuffle),
+		CHECK_INT(count_spirv_instructions(&module.binary, SpvOpGroupNonUniformShuffle),
 			  expected[i].shuffles);
-		CHECK_INT(count_instructions(&module, SpvOpExecutionMode), expected[i].modes);
+		CHECK_INT(count_spirv_instructions(&module.binary, SpvOpExecutionMode),
+			  expected[i].modes);
 		if (sub_groups && has_validator())
 			validate(&module);
 		spirv_module_clear(&module);
