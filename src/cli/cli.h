@@ -50,7 +50,7 @@ struct gt_option {
 	const char *help;     /* one sentence, no full stop */
 	enum gt_option_kind kind;
 	size_t offset;
-	const char *const *choices; /* ended by NULL; STRING: suggestions of the completion */
+	const char *const *choices; /* ended by NULL; STRING, LIST: suggestions of the completion */
 };
 
 struct gt_cli_command {

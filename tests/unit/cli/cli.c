@@ -248,7 +248,7 @@ static void check_option(const struct gt_cli_command *self, size_t index)
 	CHECK_INT(option->argument == NULL, is_flag);
 	CHECK(option->choices || option->kind != GT_OPTION_CHOICE);
 	CHECK(!option->choices || option->kind == GT_OPTION_CHOICE ||
-	      option->kind == GT_OPTION_STRING);
+	      option->kind == GT_OPTION_STRING || option->kind == GT_OPTION_LIST);
 	for (size_t i = 0; i < index; i++) {
 		const struct gt_option *other = &self->options[i];
 
