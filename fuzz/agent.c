@@ -232,6 +232,10 @@ static struct gt_inject *open_collector(void)
 	options.programs = &counter.inserted;
 	if (gt_inject_open(&options, &inject, NULL))
 		abort();
+	/* From its first connection on, the collector has a descriptor of this process. */
+	close(connect_agent(inject));
+	if (gt_inject_finish(inject, NULL))
+		abort();
 	return inject;
 }
 
