@@ -75,6 +75,13 @@ expect_count() {
 	expect_json '.coverage | .modules_side == 8'
 }
 
+@test "handles of what was unloaded are unknown" {
+	for section in 'gpu/entry/k7' 'gpu/entry/*'; do
+		counting "$section"
+		run_scenario unloaded
+	done
+}
+
 @test "a library that is loaded without a context is patched for every device" {
 	export SOFTGPU_DEVICES=2
 	for section in 'gpu/entry/k7' 'gpu/entry/*'; do

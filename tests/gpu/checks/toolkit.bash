@@ -65,8 +65,10 @@ same_in_toolkit() {
 	prints_the_same "$programs/$1" && accounts_for_all "$work/with-error"
 }
 
+# NVIDIA's driver rejects patched modules that call the device runtime, which stay as they were.
 patched_in_toolkit() {
-	same_in_toolkit "$@" && grep -q ', 0 failed; ' "$work/with-error"
+	same_in_toolkit "$@" || return
+	[[ "$1 $gpu" =~ ^(nested|device_runtime)\ nvidia$ ]] || grep -q ', 0 failed; ' "$work/with-error"
 }
 
 check_toolkit() {
