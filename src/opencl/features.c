@@ -26,7 +26,6 @@ enum {
 	VALUES = 3,     /* that each of them stores */
 	MAX_SIZES = 64, /* of sub-groups */
 	LIMIT_S = 15,   /* of a launch: of the first one the device compiles the kernel */
-	SPIRV_1_3 = 0x10300,
 };
 
 static const uint32_t group_size[3] = {8, 4, 2};
@@ -211,7 +210,7 @@ static void put_capabilities(struct gt_spirv_builder *builder, uint32_t function
 
 	for (size_t i = 0; i < gt_countof(capabilities); i++)
 		gt_spirv_require(builder, capabilities[i]);
-	gt_spirv_require_version(builder, SPIRV_1_3);
+	gt_spirv_require_version(builder, GT_SPIRV_1_3);
 	if (!(features & GT_SPIRV_SUB_GROUPS_OF_32))
 		return;
 	gt_spirv_require(builder, SpvCapabilitySubgroupDispatch);

@@ -26,7 +26,7 @@ void gt_inject_opencl_free(struct gt_inject_opencl *opencl);
 
 /*
  * The clock of the device with a name (GT_AGENT_CHUNK_DEVICE_NAME), or that of any device where it
- * is NULL. NULL: there is none. The first call takes as long as building a kernel, and 10 s at
+ * is NULL. NULL: there is none. The first call takes as long as building a kernel, and 30 s at
  * most. One thread at a time. *ret_number: of the clock, from 0, the same in each run on the same
  * devices; ret_number may be NULL.
  */

@@ -59,7 +59,8 @@ void gt_spirv_clear(struct gt_spirv_builder *builder);
 void gt_spirv_require(struct gt_spirv_builder *builder, unsigned capability);
 /* Declare an extension, once. */
 void gt_spirv_require_extension(struct gt_spirv_builder *builder, const char *name);
-/* Require a version at least; 0x10300 is 1.3. */
+/* Require a version at least. */
+enum { GT_SPIRV_1_3 = 0x10300 };
 void gt_spirv_require_version(struct gt_spirv_builder *builder, uint32_t version);
 
 /* A fresh id. */

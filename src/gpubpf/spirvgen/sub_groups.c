@@ -9,7 +9,6 @@
 #include "gpubpf/spirvgen/private.h"
 
 enum {
-	SPIRV_1_3 = 0x10300,
 	WARP = 32,
 	BALLOT_WORDS = 4,
 };
@@ -56,7 +55,7 @@ static uint32_t sub_group_scope(struct gt_spirvgen *gen)
 
 static uint32_t emit_builtin(struct gt_spirvgen *gen, unsigned builtin)
 {
-	gt_spirv_require_version(gen->builder, SPIRV_1_3);
+	gt_spirv_require_version(gen->builder, GT_SPIRV_1_3);
 	gt_spirv_require(gen->builder, SpvCapabilityGroupNonUniform);
 	gen->uses_sub_groups = true;
 	return gt_spirvgen_builtin_word(gen, builtin);
@@ -124,7 +123,7 @@ uint32_t gt_spirvgen_ballot(struct gt_spirvgen *gen, uint32_t predicate)
 	uint32_t word = gt_spirvgen_int(gen, 32);
 	uint32_t vector = gt_spirv_type_vector(gen->builder, word, BALLOT_WORDS), all;
 
-	gt_spirv_require_version(gen->builder, SPIRV_1_3);
+	gt_spirv_require_version(gen->builder, GT_SPIRV_1_3);
 	gt_spirv_require(gen->builder, SpvCapabilityGroupNonUniformBallot);
 	gen->uses_sub_groups = true;
 	all = gt_spirvgen_emit(gen, SpvOpGroupNonUniformBallot, vector, sub_group_scope(gen),
@@ -168,7 +167,7 @@ uint32_t gt_spirvgen_shuffle(struct gt_spirvgen *gen, uint32_t value, unsigned b
 	if (!is_warp(gen))
 		lane = gt_spirvgen_binary(gen, SpvOpBitwiseOr, 32, lane, emit_first_of_warp(gen));
 	lane = emit_minimum(gen, lane, emit_last_id(gen));
-	gt_spirv_require_version(gen->builder, SPIRV_1_3);
+	gt_spirv_require_version(gen->builder, GT_SPIRV_1_3);
 	gt_spirv_require(gen->builder, SpvCapabilityGroupNonUniformShuffle);
 	gen->uses_sub_groups = true;
 	return gt_spirvgen_emit(gen, SpvOpGroupNonUniformShuffle, gt_spirvgen_int(gen, bits),
