@@ -53,7 +53,7 @@ expect_note_of_daemon() {
 	gputap trace --via "$1" --gpu soft -- bash -c '"$1" <input >daemon 2>&1 3>&- 9>&- &
 		until grep -q ^running daemon; do sleep 0.05; done' bash "$programs/persistent"
 	exec 9>&-
-	until grep -q ^stopped daemon; do sleep 0.05; done
+	wait_for grep -q '^stopped' daemon
 	expect_status 0
 	expect_error_line '^gputap: 1 process of the command still runs: the tracing of it ends here$'
 	# shellcheck disable=SC2016
