@@ -30,6 +30,7 @@ struct host_uprobe {
 	struct uprobed_file path; /* the file of a path; inode 0: a name */
 	bool in_runtime;          /* the name is that of the CUDA runtime */
 	bool lacks_function;      /* the program of this name does not define the function */
+	bool is_runtime_launch;   /* the runtime's function is meant: see means_launch() */
 	unsigned attached;        /* in so many files */
 	GT_VEC(struct uprobed_file) files; /* searched, by stat(2) */
 };
@@ -187,12 +188,26 @@ static int attach_found(struct gt_host_uprobes *uprobes, const char *path, struc
 	return error;
 }
 
+/*
+ * Whether a section names the template, of any type, by which programs of nvcc 11 and 12 launch
+ * kernels: cudaLaunchKernel<char>(…). It calls the runtime's function of the same arguments, as the
+ * programs of nvcc 13 do without it.
+ */
+static bool means_launch(const struct gt_uprobe_section *section)
+{
+	static const char template[] = "_Z16cudaLaunchKernelI";
+
+	return !strncmp(section->function, template, strlen(template));
+}
+
 /* 1: found; 0: the file does not define the function; or -Exxx. */
 static int find_function(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe,
 			 struct gt_elf *elf, struct gt_diag *diag)
 {
+	const char *name =
+		uprobe->is_runtime_launch ? "cudaLaunchKernel" : uprobe->section.function;
 	const struct gt_elf_symbol *const *symbols;
-	size_t count = gt_elf_lookup(elf, uprobe->section.function, &symbols);
+	size_t count = gt_elf_lookup(elf, name, &symbols);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct found_function found = {uprobe,
@@ -217,7 +232,9 @@ static bool is_versioned(const char *file, const char *name)
 
 static bool has_name(const struct host_uprobe *uprobe, const char *path)
 {
-	const char *name = base_name(uprobe->section.file), *file = base_name(path);
+	const char *name =
+		uprobe->is_runtime_launch ? "libcudart.so" : base_name(uprobe->section.file);
+	const char *file = base_name(path);
 	char library[sizeof(uprobe->section.file) + 8];
 
 	if (is_versioned(file, name))
@@ -246,6 +263,17 @@ static bool may_be_in(const struct host_uprobe *uprobe, const char *path, const 
 	       (uprobe->lacks_function && !uprobe->attached);
 }
 
+/* The program does not define the function. Files that were of no interest before are now. */
+static void look_elsewhere(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe)
+{
+	uprobe->lacks_function = true;
+	uprobes->mappings.count = 0;
+	if (!means_launch(&uprobe->section))
+		return;
+	uprobe->is_runtime_launch = uprobe->in_runtime = true;
+	uprobe->path.inode = 0;
+}
+
 static int search_file(struct gt_host_uprobes *uprobes, struct host_uprobe *uprobe,
 		       const char *path, struct gt_elf *elf, const struct stat *status,
 		       struct gt_diag *diag)
@@ -258,9 +286,10 @@ static int search_file(struct gt_host_uprobes *uprobes, struct host_uprobe *upro
 	result = find_function(uprobes, uprobe, elf, diag);
 	if (!result && !uprobe->lacks_function && has_name(uprobe, path) &&
 	    gt_elf_info(elf)->program) {
-		/* Files that were of no interest before are now. */
-		uprobe->lacks_function = true;
-		uprobes->mappings.count = 0;
+		look_elsewhere(uprobes, uprobe);
+		/* It may have the runtime in it. */
+		if (uprobe->is_runtime_launch)
+			result = find_function(uprobes, uprobe, elf, diag);
 	}
 	return result < 0 ? result : 0;
 }
@@ -393,9 +422,9 @@ int gt_host_uprobes_attach(struct gt_host_uprobes *uprobes, const struct gt_host
 
 	find_paths(uprobes);
 	if (!error)
-		error = attach_in_command(uprobes, command, diag);
-	if (!error)
 		error = attach_in_paths(uprobes, diag);
+	if (!error)
+		error = attach_in_command(uprobes, command, diag);
 	return error ? error : check_paths(uprobes, diag);
 }
 

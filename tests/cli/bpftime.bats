@@ -38,7 +38,7 @@ expect() {
 
 @test "every program written for bpftime is verified unchanged, and only control needs an option" {
 	local name
-	for name in counter kernelretsnoop launchlate matrix memory schedule threadhist; do
+	for name in counter kernelretsnoop launches launchlate matrix memory schedule threadhist; do
 		compile $name
 		gputap verify "$object"
 		expect_status 0
@@ -96,6 +96,13 @@ expect() {
 	expect '$maps.counts | map([.key, .value])' '[[0,3],[2,240]]'
 	expect '[$maps.histogram[].value] | add' 240
 	expect_error_line '^gputap: the host program attached_by_its_loader was not attached: its section \(uprobe\) names no target; use --attach attached_by_its_loader=FILE:FUNCTION$'
+}
+
+@test "uprobes at nvcc 12's template for launches see those of programs that lack it" {
+	need_probes
+	run_with launches --attach "launch_ends=$programs/vectors:$(sed -n 's/^#define LAUNCH "\(.*\)"/\1/p' \
+		"$root/tests/programs/bpftime/launches.bpf.c")"
+	expect '$maps.counts | map(.value)' '[3,3,240]'
 }
 
 @test "without its host program the GPU program of launchlate runs on" {
