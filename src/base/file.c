@@ -136,3 +136,28 @@ bool gt_is_same_file(const char *path, const char *other)
 	return !stat(path, &first) && !stat(other, &second) && S_ISREG(first.st_mode) &&
 	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
+
+bool gt_file_find_data(int fd, size_t from, size_t end, struct gt_file_part *ret_part)
+{
+	struct gt_file_part part = {from, end};
+	struct stat status;
+	off_t found;
+
+	if (from >= end)
+		return false;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || (uint64_t)status.st_size < end) {
+		*ret_part = part;
+		return true;
+	}
+	found = lseek(fd, (off_t)from, SEEK_DATA);
+	if (found < 0 ? errno == ENXIO : (size_t)found >= end)
+		return false;
+	if (found >= 0) {
+		part.from = (size_t)found;
+		found = lseek(fd, found, SEEK_HOLE);
+	}
+	if (found >= 0 && (size_t)found < end)
+		part.end = (size_t)found;
+	*ret_part = part;
+	return true;
+}

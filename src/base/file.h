@@ -36,6 +36,19 @@ int gt_write_lines(int fd, const char *text, size_t size);
 /* Reads `size` bytes, or fewer at the end of the file. Returns the bytes read or -Exxx. */
 ssize_t gt_read_all(int fd, void *data, size_t size);
 
+/* Bytes of a file, up to `end`. */
+struct gt_file_part {
+	size_t from, end;
+};
+
+/*
+ * Finds the first part between `from` and `end` that has data. What is before it are holes, which
+ * read as zeros: in a memfd, pages that nothing has touched yet, and that a read would allocate.
+ * false: there is none. Of what is no regular file, or is shorter than `end`, everything counts as
+ * data.
+ */
+bool gt_file_find_data(int fd, size_t from, size_t end, struct gt_file_part *ret_part);
+
 static inline void gt_cleanup_file(struct gt_file *file)
 {
 	gt_file_free(file);

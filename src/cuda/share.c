@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory of a device that other processes can map, too. */
+#include "base/file.h"
 #include "cuda/private.h"
 
 /* Structures and values of CUDA's cuda.h. */
@@ -30,9 +31,22 @@ struct access {
 	int flags;
 };
 
+/* The memory of the software GPU is a file: without data, it has zeros. */
+static int clear(struct gt_device *device, int fd, const struct gt_device_memory *memory,
+		 struct gt_diag *diag)
+{
+	const struct gt_driver *driver = device->driver;
+	struct gt_file_part part;
+
+	if (!gt_file_find_data(fd, 0, memory->size, &part))
+		return 0;
+	return gt_driver_check(driver, driver->call.memory_set(memory->address, 0, memory->size),
+			       "cuMemsetD8", diag);
+}
+
 /* Map physical memory at an address of the driver's choice. */
-static int map_physical(struct gt_device *device, uint64_t handle, struct gt_device_memory *memory,
-			struct gt_diag *diag)
+static int map_physical(struct gt_device *device, uint64_t handle, int fd,
+			struct gt_device_memory *memory, struct gt_diag *diag)
 {
 	const struct gt_driver *driver = device->driver;
 	const struct access access = {{LOCATION_DEVICE, device->number}, ACCESS_READ_WRITE};
@@ -54,8 +68,7 @@ static int map_physical(struct gt_device *device, uint64_t handle, struct gt_dev
 				driver->call.range_access(address, memory->size, &access, 1),
 				"cuMemSetAccess", diag);
 	if (!error)
-		error = gt_driver_check(driver, driver->call.memory_set(address, 0, memory->size),
-					"cuMemsetD8", diag);
+		error = clear(device, fd, memory, diag);
 	if (error)
 		gt_device_unshare(device, memory);
 	return error;
@@ -79,15 +92,15 @@ int gt_device_share(struct gt_device *device, size_t size, struct gt_device_memo
 
 	if (error)
 		return error;
-	error = map_physical(device, handle, &memory, diag);
+	error = gt_driver_check(driver,
+				driver->call.physical_export(&fd, handle, HANDLE_POSIX_FD, 0),
+				"cuMemExportToShareableHandle", diag);
 	if (!error)
-		error = gt_driver_check(
-			driver, driver->call.physical_export(&fd, handle, HANDLE_POSIX_FD, 0),
-			"cuMemExportToShareableHandle", diag);
+		error = map_physical(device, handle, fd, &memory, diag);
 	/* The mapping keeps the memory. */
 	driver->call.physical_release(handle);
 	if (error) {
-		gt_device_unshare(device, &memory);
+		gt_cleanup_close(&fd);
 		return error;
 	}
 	*ret_memory = memory;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "run/inject_private.h"
 
 void gt_inject_maps_failed(struct gt_inject *inject, const char *what, const char *reason)
@@ -56,24 +57,18 @@ static int open_device(struct gt_inject *inject, const uint8_t uuid[16],
 	return gt_diag(diag, -ENODEV, "run", NULL, "gputap does not see the GPU of the command");
 }
 
-/* A mirror, of a file: its holes are known. */
-static int map_mirror(struct gt_inject_copy *copy, int *ret_fd, struct gt_diag *diag)
+static int map_mirror(struct gt_inject_copy *copy, struct gt_diag *diag)
 {
-	int fd = memfd_create("gputap-mirror", MFD_CLOEXEC);
 	void *data = MAP_FAILED;
 
-	if (fd >= 0 && !ftruncate(fd, (off_t)copy->size))
-		data = mmap(NULL, copy->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (data == MAP_FAILED) {
-		int error = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return gt_diag(diag, error, "run", NULL, "cannot allocate the maps: %s",
-			       strerror(-error));
-	}
+	copy->mirror_fd = memfd_create("gputap-mirror", MFD_CLOEXEC);
+	if (copy->mirror_fd >= 0 && !ftruncate(copy->mirror_fd, (off_t)copy->size))
+		data = mmap(NULL, copy->size, PROT_READ | PROT_WRITE, MAP_SHARED, copy->mirror_fd,
+			    0);
+	if (data == MAP_FAILED)
+		return gt_diag(diag, -errno, "run", NULL, "cannot allocate the maps: %s",
+			       strerror(errno));
 	copy->mirror = data;
-	*ret_fd = fd;
 	return 0;
 }
 
@@ -84,19 +79,13 @@ static int write_part(struct gt_inject_copy *copy, size_t from, size_t size, str
 }
 
 /* Write what a mirror has but for its holes, which are zeros. */
-static int write_data(struct gt_inject_copy *copy, int fd, struct gt_diag *diag)
+static int write_data(struct gt_inject_copy *copy, struct gt_diag *diag)
 {
-	off_t data = 0, hole;
+	struct gt_file_part part = {0};
 	int error = 0;
 
-	while (!error && (data = lseek(fd, data, SEEK_DATA)) >= 0) {
-		hole = lseek(fd, data, SEEK_HOLE);
-		if (hole < 0)
-			return gt_diag(diag, -errno, "run", NULL, "cannot read the maps: %s",
-				       strerror(errno));
-		error = write_part(copy, (size_t)data, (size_t)(hole - data), diag);
-		data = hole;
-	}
+	while (!error && gt_file_find_data(copy->mirror_fd, part.end, copy->size, &part))
+		error = write_part(copy, part.from, part.end - part.from, diag);
 	return error;
 }
 
@@ -128,6 +117,7 @@ static void close_copy(const struct gt_inject *inject, struct gt_inject_copy *co
 	free(copy->rings);
 	if (copy->mirror)
 		munmap(copy->mirror, copy->size);
+	gt_cleanup_close(&copy->mirror_fd);
 	if (copy->device && !gt_device_use(copy->device, &diag))
 		gt_device_unshare(copy->device, &copy->memory);
 	gt_cleanup_close(&copy->fd);
@@ -140,8 +130,8 @@ static int open_copy(struct gt_inject *inject, const uint8_t uuid[16],
 	struct gt_inject_copy copy = {
 		.size = inject->memory.size - inject->memory.host_size,
 		.fd = -1,
+		.mirror_fd = -1,
 	};
-	gt_autoclose int file = -1;
 	int error = open_driver(inject, diag);
 
 	memcpy(copy.uuid, uuid, sizeof(copy.uuid));
@@ -150,10 +140,10 @@ static int open_copy(struct gt_inject *inject, const uint8_t uuid[16],
 	if (!error)
 		error = gt_device_share(copy.device, copy.size, &copy.memory, &copy.fd, diag);
 	if (!error)
-		error = map_mirror(&copy, &file, diag);
+		error = map_mirror(&copy, diag);
 	if (!error) {
 		gt_inject_memory_initialise(inject, copy.mirror);
-		error = write_data(&copy, file, diag);
+		error = write_data(&copy, diag);
 	}
 	if (!error)
 		error = open_rings(inject, &copy, diag);
@@ -167,7 +157,7 @@ static int open_copy(struct gt_inject *inject, const uint8_t uuid[16],
 const struct gt_inject_copy *gt_inject_copy_on(struct gt_inject *inject, const uint8_t uuid[16])
 {
 	struct gt_inject_devices *devices = &inject->devices;
-	struct gt_inject_copy added = {.fd = -1};
+	struct gt_inject_copy added = {.fd = -1, .mirror_fd = -1};
 	struct gt_diag diag = {0};
 
 	gt_vec_each (copy, &devices->copies)
@@ -220,14 +210,20 @@ static bool check(struct gt_inject *inject, struct gt_inject_copy *copy, int err
 	return !error;
 }
 
-/* Copy a part of the area to the mirror. */
+/*
+ * Copy a part of the area to the mirror. Where the memory is a file, as that of the software GPU,
+ * its holes are holes of the mirror, too: the memory began as a copy of the mirror.
+ */
 static bool read_part(struct gt_inject *inject, struct gt_inject_copy *copy, size_t from,
 		      size_t size)
 {
+	struct gt_file_part part = {.end = from};
 	struct gt_diag diag = {0};
-	int error = gt_device_read(copy->device, copy->memory.address + from, copy->mirror + from,
-				   size, &diag);
+	int error = 0;
 
+	while (!error && gt_file_find_data(copy->fd, part.end, from + size, &part))
+		error = gt_device_read(copy->device, copy->memory.address + part.from,
+				       copy->mirror + part.from, part.end - part.from, &diag);
 	return check(inject, copy, error, &diag);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "run/inject_private.h"
 
 static bool is_in_device_area(const struct gt_inject *inject, uint32_t map)
@@ -92,20 +93,26 @@ uint64_t gt_inject_skipped(struct gt_inject *inject, uint32_t program)
 /* Areas that a view is of. */
 struct map_sources {
 	const struct gt_bpf_map *map;
-	uint32_t copies;
 	size_t bytes;
 	uint8_t *result; /* as it was initially; then of all */
 	const uint8_t *initial;
 	bool is_sum;
 };
 
-/* initial: what the memory was; NULL: zeros. */
-static void merge_array(const struct map_sources *sources, const uint8_t *initial,
-			const uint8_t *memory)
+/* A map in one of the areas: its memory, and where it is in the file that is mapped there. */
+struct map_area {
+	const uint8_t *memory;
+	int fd;
+	size_t offset;
+};
+
+/* Merge the words from `first` to `end`. initial: what the memory was; NULL: zeros. */
+static void merge_words(const struct map_sources *sources, const uint8_t *initial,
+			const uint8_t *memory, size_t first, size_t end)
 {
 	uint64_t *result = (uint64_t *)(void *)sources->result;
 
-	for (size_t i = 0; i < sources->bytes / sizeof(*result); i++) {
+	for (size_t i = first; i < end; i++) {
 		uint64_t now, before = 0;
 
 		memcpy(&now, memory + i * sizeof(now), sizeof(now));
@@ -116,6 +123,19 @@ static void merge_array(const struct map_sources *sources, const uint8_t *initia
 		else if (now != before)
 			result[i] = now;
 	}
+}
+
+/* The holes of the file are as they were initially: zeros. */
+static void merge_array(const struct map_sources *sources, const uint8_t *initial,
+			const struct map_area *area, size_t stripe)
+{
+	size_t start = area->offset + stripe, end = start + sources->bytes;
+	struct gt_file_part part = {.end = start};
+
+	while (gt_file_find_data(area->fd, part.end, end, &part))
+		merge_words(sources, initial, area->memory + stripe,
+			    (part.from - start) / sizeof(uint64_t),
+			    (part.end - start) / sizeof(uint64_t));
 }
 
 static void merge_hash(const struct map_sources *sources, const uint8_t *memory)
@@ -142,24 +162,24 @@ static void merge_ring(const struct map_sources *sources, const uint8_t *memory)
 	header->lost += ((const struct gt_ring_header *)(const void *)memory)->lost;
 }
 
-static void merge_stripes(const struct map_sources *sources, const uint8_t *memory)
+static void merge_stripes(const struct map_sources *sources, const struct map_area *area)
 {
-	merge_array(sources, sources->initial, memory);
+	merge_array(sources, sources->initial, area, 0);
 	for (uint32_t i = 1; i < sources->map->stripes; i++)
-		merge_array(sources, NULL, memory + i * gt_bpf_map_stripe_bytes(sources->map));
+		merge_array(sources, NULL, area, i * gt_bpf_map_stripe_bytes(sources->map));
 }
 
-static void merge(const struct map_sources *sources, const uint8_t *memory)
+static void merge(const struct map_sources *sources, const struct map_area *area)
 {
 	switch (gt_bpf_map_kind(sources->map->type)->shape) {
 	case GT_BPF_MAP_ARRAY:
-		merge_stripes(sources, memory);
+		merge_stripes(sources, area);
 		break;
 	case GT_BPF_MAP_HASH:
-		merge_hash(sources, memory);
+		merge_hash(sources, area->memory);
 		break;
 	case GT_BPF_MAP_RING:
-		merge_ring(sources, memory);
+		merge_ring(sources, area->memory);
 		break;
 	default:
 		break;
@@ -178,17 +198,34 @@ static const uint8_t *read_copy(struct gt_inject *inject, struct gt_inject_copy 
 		       : gt_inject_copy_read(inject, copy, inject->memory.offsets[map], bytes);
 }
 
-/* Memory for a map of several areas, as it was initially; NULL: out of memory. */
-static uint8_t *begin_merged(struct gt_inject *inject, const struct map_sources *sources,
-			     uint32_t map)
+/* Memory for a map, as it was initially; NULL: out of memory. */
+static uint8_t *new_initial(const struct gt_bpf_map *map, uint32_t copies, size_t bytes)
 {
-	uint8_t **memory = &inject->memory.merged[map];
+	uint8_t *memory = calloc(1, bytes);
 
-	free(*memory);
-	*memory = calloc(1, sources->bytes);
-	if (*memory)
-		gt_bpf_map_initialise(sources->map, sources->copies, *memory);
-	return *memory;
+	if (memory)
+		gt_bpf_map_initialise(map, copies, memory);
+	return memory;
+}
+
+static void merge_file(struct gt_inject *inject, const struct map_sources *sources, uint32_t map)
+{
+	size_t offset = inject->memory.offsets[map];
+	const struct map_area area = {inject->memory.data + offset, inject->memory.fd, offset};
+
+	merge(sources, &area);
+}
+
+static void merge_copy(struct gt_inject *inject, const struct map_sources *sources,
+		       struct gt_inject_copy *copy, uint32_t map)
+{
+	const struct map_area area = {
+		.memory = read_copy(inject, copy, map),
+		.fd = copy->mirror_fd,
+		.offset = inject->memory.offsets[map] - inject->memory.host_size,
+	};
+
+	merge(sources, &area);
 }
 
 static const uint8_t *merge_areas(struct gt_inject *inject, uint32_t map)
@@ -196,26 +233,25 @@ static const uint8_t *merge_areas(struct gt_inject *inject, uint32_t map)
 	const struct gt_bpf_map *known = gt_inject_map(inject, map);
 	uint32_t copies = inject->memory.copies[map];
 	size_t bytes = gt_bpf_map_bytes(known, copies);
-	gt_autofree uint8_t *initial = calloc(1, bytes);
-	const uint8_t *file = inject->memory.data + inject->memory.offsets[map];
-	struct map_sources sources = {
+	gt_autofree uint8_t *initial = new_initial(known, copies, bytes);
+	const struct map_sources sources = {
 		.map = known,
-		.copies = copies,
 		.bytes = bytes,
+		.result = new_initial(known, copies, bytes),
 		.initial = initial,
 		.is_sum = gt_inject_is_sum(&inject->options, map),
 	};
 
-	sources.result = begin_merged(inject, &sources, map);
+	free(inject->memory.merged[map]);
+	inject->memory.merged[map] = sources.result;
 	if (!sources.result || !initial) {
 		gt_inject_maps_failed(inject, GT_INJECT_NOT_READ, "out of memory");
-		return file;
+		return inject->memory.data + inject->memory.offsets[map];
 	}
-	memcpy(initial, sources.result, bytes);
 	if (has_file(inject))
-		merge(&sources, file);
+		merge_file(inject, &sources, map);
 	gt_vec_each (copy, &inject->devices.copies)
-		merge(&sources, read_copy(inject, copy, map));
+		merge_copy(inject, &sources, copy, map);
 	return sources.result;
 }
 

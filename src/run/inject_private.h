@@ -102,6 +102,7 @@ struct gt_inject_copy {
 	struct gt_device_memory memory;
 	int fd;          /* by which processes map it */
 	uint8_t *mirror; /* what was read of it last; a file's, mapped */
+	int mirror_fd;   /* its holes are known */
 	size_t size;
 	struct gt_inject_ring *rings; /* by map, then the output ring */
 	bool failed;                  /* it cannot be read any more */

@@ -71,6 +71,30 @@ device_area() {
 	run ! grep -q 'host memory' "$BATS_TEST_TMPDIR/error"
 }
 
+# The KiB that the memfds of a process have.
+memory_of() {
+	local blocks
+	blocks=$(find "/proc/$1/fd" -lname '/memfd:*' -exec stat -Lc %b {} +)
+	echo $(((${blocks//$'\n'/ + }) / 2))
+}
+
+@test "maps take memory for the pages that programs have written, though gputap reads all" {
+	object 'struct large { char bytes[256]; };
+		GPUTAP_HASH(large, unsigned int, struct large, 1 << 17);
+		GPUTAP_ARRAY(counts, unsigned long long, 1 << 16);
+		SEC("gpu/entry/*") int count(void *ctx) {
+			unsigned int key = 7; struct large value = {"x"};
+			bpf_map_add(&counts, &key, 1);
+			bpf_map_update_elem(&large, &key, &value, 0); return 0; }'
+	start --interval 20ms
+	until grep -q '"value":64' "$BATS_TEST_TMPDIR/output"; do sleep 0.02; done
+	memory=$(memory_of "$session")
+	[ "$memory" -gt 16 ] && [ "$memory" -lt 4096 ] || fail "they have $memory KiB"
+	finish
+	expect_json '.[-1].maps | (.[] | select(.name == "counts") | .entries) == [{"key": 7, "value": 64}] and
+		(.[] | select(.name == "large") | .entries | length) == 1'
+}
+
 @test "what a map has is complete although its process was killed in a kernel" {
 	object "$counting_entries"
 	start --interval 20ms

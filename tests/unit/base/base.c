@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/diag.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -267,3 +270,46 @@ TEST("the message of a file's error says what to do, for reading and writing")
 }
 
 TEST_MAIN
+
+/* A memfd of four pages, of which the third one is written. */
+static int sparse_file(size_t page)
+{
+	int fd = memfd_create("sparse", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)(4 * page)));
+	CHECK(pwrite(fd, "x", 1, (off_t)(2 * page)) == 1);
+	return fd;
+}
+
+TEST("the parts of a file that have data are found, and holes are not")
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	gt_autoclose int fd = sparse_file(page);
+	struct gt_file_part part = {0};
+
+	CHECK(gt_file_find_data(fd, 0, 4 * page, &part));
+	CHECK(part.from == 2 * page && part.end == 3 * page);
+	CHECK(!gt_file_find_data(fd, part.end, 4 * page, &part));
+	CHECK(part.from == 2 * page);
+	CHECK(!gt_file_find_data(fd, 0, 2 * page, &part));
+	CHECK(gt_file_find_data(fd, 2 * page + 8, 2 * page + 24, &part));
+	CHECK(part.from == 2 * page + 8 && part.end == 2 * page + 24);
+	CHECK(!gt_file_find_data(fd, page, page, &part));
+}
+
+TEST("where holes are not known, everything counts as data")
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	gt_autoclose int fd = sparse_file(page);
+	struct gt_file_part part;
+	int pipes[2];
+
+	CHECK(gt_file_find_data(fd, page, 5 * page, &part));
+	CHECK(part.from == page && part.end == 5 * page);
+	CHECK(!pipe(pipes));
+	CHECK(gt_file_find_data(pipes[0], 3, 9, &part));
+	CHECK(part.from == 3 && part.end == 9);
+	close(pipes[0]);
+	close(pipes[1]);
+	CHECK(gt_file_find_data(-1, 0, 1, &part));
+}

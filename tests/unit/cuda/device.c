@@ -2,6 +2,7 @@
 /* src/cuda on the software GPU, whose driver library is LIBCUDA. */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "cuda/device.h"
 #include "tap.h"
@@ -120,12 +121,14 @@ TEST("memory that is shared is zeros, and another process that has its handle se
 	struct gt_device_memory memory = {0};
 	uint64_t number = 77, *other;
 	struct opened opened;
+	struct stat status;
 	int fd = -1;
 
 	if (!open_device(&opened))
 		return;
 	CHECK(!gt_device_share(opened.device, size, &memory, &fd, &opened.diag));
-	/* The handles of the software GPU are files. */
+	/* The handles of the software GPU are files, without pages so far. */
+	CHECK(!fstat(fd, &status) && !status.st_blocks);
 	other = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(other != MAP_FAILED);
 	if (other != MAP_FAILED) {
