@@ -117,11 +117,54 @@ static bool is_host_object(const char *data, size_t size)
 	return header.e_machine != EM_CUDA && header.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
+/* ---- the device runtime ---------------------------------------------------------------- */
+
+/* Whether a table of symbols has a function that kernels launch others with. */
+static bool has_launch_function(const char *data, const Elf64_Shdr *symbols,
+				const Elf64_Shdr *names)
+{
+	static const char wanted[] = "cudaGetParameterBufferV2";
+
+	for (size_t i = 0; i < symbols->sh_size / sizeof(Elf64_Sym); i++) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, data + symbols->sh_offset + i * sizeof(symbol), sizeof(symbol));
+		if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < names->sh_size &&
+		    names->sh_size - symbol.st_name >= sizeof(wanted) &&
+		    !memcmp(data + names->sh_offset + symbol.st_name, wanted, sizeof(wanted)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a cubin is that of libcudadevrt. */
+static bool is_device_runtime(const char *data, size_t size)
+{
+	Elf64_Shdr section, names;
+	Elf64_Ehdr header;
+
+	if (size < sizeof(header) || memcmp(data, ELFMAG, SELFMAG) != 0)
+		return false;
+	memcpy(&header, data, sizeof(header));
+	if (header.e_machine != EM_CUDA || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_type != ET_REL || header.e_shentsize != sizeof(section))
+		return false;
+	for (size_t i = 0; i < header.e_shnum; i++)
+		if (read_section(data, size, &header, i, &section) &&
+		    section.sh_type == SHT_SYMTAB &&
+		    read_section(data, size, &header, section.sh_link, &names) &&
+		    names.sh_type == SHT_STRTAB)
+			return has_launch_function(data, &section, &names);
+	return false;
+}
+
 static CUresult read_object(const char *data, size_t size, const char *name, struct sg_image *image,
 			    struct gt_diag *diag)
 {
 	if (is_host_object(data, size))
 		return read_host_object(data, size, name, image, diag);
+	if (is_device_runtime(data, size))
+		return CUDA_SUCCESS;
 	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
 		return CUDA_SUCCESS;
 	return append_image(image, data, size, name, diag);

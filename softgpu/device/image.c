@@ -100,24 +100,31 @@ static CUresult report_no_ptx(const struct gt_fatbin *fatbin, struct gt_diag *di
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/*
- * The PTX of the best architecture: all of it, since each part of a linked program has a container
- * of its own.
- */
+/* The PTX of the best architecture in a container. */
+static CUresult add_container(struct sg_image *image, const struct gt_fatbin *container,
+			      struct gt_diag *diag)
+{
+	const struct gt_fatbin_entry *best = gt_fatbin_best_ptx(container, sg_state.config.arch);
+	CUresult result = CUDA_SUCCESS;
+
+	for (size_t i = 0; best && i < container->entry_count && !result; i++)
+		if (gt_fatbin_is_part(&container->entries[i], best))
+			result = add_text(image, &container->entries[i], diag);
+	return result;
+}
+
+/* All of it is linked, since each part of a linked program has a container of its own. */
 static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
 			 struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry *best = gt_fatbin_best_ptx(fatbin, sg_state.config.arch);
 	CUresult result = CUDA_SUCCESS;
+	struct gt_fatbin container;
+	size_t cursor = 0;
 
-	if (!best)
+	while (!result && gt_fatbin_next_container(fatbin, &cursor, &container))
+		result = add_container(image, &container, diag);
+	if (!result && !image->texts.count)
 		result = add_cubins(image, fatbin, diag);
-	for (size_t i = 0; best && i < fatbin->entry_count && !result; i++) {
-		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
-
-		if (gt_fatbin_is_part(entry, best))
-			result = add_text(image, entry, diag);
-	}
 	if (!result && !image->texts.count)
 		return report_no_ptx(fatbin, diag);
 	return result;

@@ -69,10 +69,11 @@ SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **v
 static CUresult read_image(CUlinkState state, CUjitInputType type, const void *data, size_t size,
 			   struct gt_diag *diag)
 {
-	bool is_library = type == CU_JIT_INPUT_OBJECT || type == CU_JIT_INPUT_LIBRARY;
+	bool is_object = type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_OBJECT ||
+			 type == CU_JIT_INPUT_LIBRARY;
 	struct sg_image image = {0};
-	CUresult result = is_library ? sg_archive_read(data, size, &image, diag)
-				     : sg_image_read(data, size, &image, diag);
+	CUresult result = is_object ? sg_archive_read(data, size, &image, diag)
+				    : sg_image_read(data, size, &image, diag);
 
 	if (result) {
 		sg_image_free(&image);

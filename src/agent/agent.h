@@ -79,14 +79,14 @@ void gt_agent_end_sides(void *context, uint64_t time);
 
 /* ---- link.c ---- */
 
-/* PTX modules that the driver has linked to a cubin. */
+/* A patched module that the driver has linked to a cubin. */
 struct gt_agent_linked {
 	void *state;       /* the cubin is there as long as this */
 	const void *cubin; /* NULL: none */
 };
 
-/* Link PTX modules, each with a NUL. 0 or the driver's CUresult. */
-int gt_agent_link(const char *texts, size_t size, unsigned max_registers,
+/* Link what base/link_input.h describes. 0 or the driver's CUresult. */
+int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
 		  struct gt_agent_linked *ret_linked);
 void gt_agent_end_link(struct gt_agent_linked *linked);
 
@@ -98,7 +98,7 @@ struct gt_agent_exchange {
 	const void *patched;           /* mapped; NULL: load the original */
 	size_t size;                   /* of the mapping */
 	bool is_side;                  /* load the original, too */
-	bool is_linked;                /* `patched` is PTX modules to be linked, with NULs */
+	bool is_linked;                /* `patched` is inputs of a link (base/link_input.h) */
 	size_t image_size;             /* of `patched`; names follow */
 	unsigned max_registers;        /* of a link; 0: no limit */
 	struct gt_agent_names kernels; /* that programs match; in the mapping */

@@ -11,8 +11,10 @@
 #include "agent/caller.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
+#include "base/link_input.h"
 
 enum {
+	CU_INPUT_CUBIN = 0,
 	CU_INPUT_PTX = 1,
 	CU_INPUT_LIBRARY = 4,
 	CU_INPUT_NVVM = 5,
@@ -163,25 +165,24 @@ CUresult cuLinkDestroy(void *state)
 
 /* ---- patched modules -------------------------------------------------------------------- */
 
-static CUresult add_texts(void *state, const char *texts, size_t size)
+static CUresult add_inputs(void *state, const char *inputs, size_t size)
 {
-	const char *end = texts + size;
+	static const int types[] = {
+		[GT_LINK_PTX] = CU_INPUT_PTX,
+		[GT_LINK_CUBIN] = CU_INPUT_CUBIN,
+	};
+	const char *end = inputs + size;
+	struct gt_link_input input;
 	CUresult error = 0;
 
-	while (texts < end && !error) {
-		size_t length = strnlen(texts, (size_t)(end - texts));
-
-		if (length == (size_t)(end - texts))
-			return CUDA_ERROR_NOT_FOUND;
-		error = gt_driver.cuLinkAddData_v2(state, CU_INPUT_PTX, (void *)texts, length + 1,
-						   NULL, 0, NULL, NULL);
-		texts += length + 1;
-	}
-	return error;
+	while (!error && gt_link_next(&inputs, end, &input))
+		error = gt_driver.cuLinkAddData_v2(state, types[input.kind], (void *)input.data,
+						   input.size, NULL, 0, NULL, NULL);
+	return error || inputs == end ? error : CUDA_ERROR_NOT_FOUND;
 }
 
-static CUresult link_texts(const char *texts, size_t size, unsigned max_registers,
-			   struct gt_agent_linked *linked)
+static CUresult link_inputs(const char *inputs, size_t size, unsigned max_registers,
+			    struct gt_agent_linked *linked)
 {
 	int option = CU_MAX_REGISTERS;
 	void *value = (void *)(uintptr_t)max_registers, *cubin;
@@ -192,7 +193,7 @@ static CUresult link_texts(const char *texts, size_t size, unsigned max_register
 		linked->state = NULL;
 		return error;
 	}
-	error = add_texts(linked->state, texts, size);
+	error = add_inputs(linked->state, inputs, size);
 	if (!error)
 		error = gt_driver.cuLinkComplete(linked->state, &cubin, &size);
 	if (error)
@@ -202,7 +203,7 @@ static CUresult link_texts(const char *texts, size_t size, unsigned max_register
 	return error;
 }
 
-int gt_agent_link(const char *texts, size_t size, unsigned max_registers,
+int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
 		  struct gt_agent_linked *ret_linked)
 {
 	void *context = NULL, *popped;
@@ -213,14 +214,14 @@ int gt_agent_link(const char *texts, size_t size, unsigned max_registers,
 	    !gt_driver.cuLinkComplete || !gt_driver.cuLinkDestroy)
 		return CUDA_ERROR_NOT_FOUND;
 	if (!OWN1(cuCtxGetCurrent, &context) && context)
-		return link_texts(texts, size, max_registers, ret_linked);
+		return link_inputs(inputs, size, max_registers, ret_linked);
 	/* A library may be loaded before there is a context. */
 	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
 	if (error)
 		return error;
 	error = OWN1(cuCtxPushCurrent_v2, context);
 	if (!error) {
-		error = link_texts(texts, size, max_registers, ret_linked);
+		error = link_inputs(inputs, size, max_registers, ret_linked);
 		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
 	OWN1(cuDevicePrimaryCtxRelease_v2, 0);

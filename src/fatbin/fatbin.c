@@ -108,7 +108,7 @@ static int read_texts(struct gt_fatbin_entry *entry, const uint8_t *header, uint
 static int read_entry(struct fatbin_reader *reader, const uint8_t *data, uint64_t size,
 		      uint64_t offset, uint64_t *ret_used)
 {
-	struct gt_fatbin_entry entry = {0};
+	struct gt_fatbin_entry entry = {.container = reader->containers};
 	uint64_t payload;
 	uint32_t header;
 	int error;
@@ -176,6 +176,7 @@ int fatbin_read_container(struct fatbin_reader *reader, const uint8_t *data, uin
 		if (error)
 			return error;
 	}
+	reader->containers++;
 	*ret_used = header + body;
 	return 0;
 }
@@ -313,6 +314,26 @@ void gt_fatbin_free(struct gt_fatbin *fatbin)
 		return;
 	free((void *)fatbin->entries);
 	free(fatbin);
+}
+
+bool gt_fatbin_next_container(const struct gt_fatbin *fatbin, size_t *cursor,
+			      struct gt_fatbin *ret_container)
+{
+	const struct gt_fatbin_entry *first;
+	size_t end = *cursor;
+
+	if (end >= fatbin->entry_count)
+		return false;
+	first = &fatbin->entries[end];
+	while (end < fatbin->entry_count && fatbin->entries[end].container == first->container)
+		end++;
+	*ret_container = (struct gt_fatbin){
+		.image = fatbin->image,
+		.entries = first,
+		.entry_count = end - *cursor,
+	};
+	*cursor = end;
+	return true;
 }
 
 static bool suits(const struct gt_fatbin_entry *entry, enum gt_fatbin_kind kind, uint32_t device)

@@ -64,6 +64,7 @@ enum gt_fatbin_compression {
 
 /* Pointers point into the caller's memory; strings are not NUL-terminated. */
 struct gt_fatbin_entry {
+	uint32_t container;     /* its number, from 0; bare images: 0 */
 	uint16_t kind;          /* enum gt_fatbin_kind, or an unknown kind */
 	uint16_t version_major; /* of the PTX (8.3), or of the ELF's ABI; 0.0: unknown */
 	uint16_t version_minor;
@@ -117,6 +118,14 @@ int gt_fatbin_extract(const struct gt_fatbin_entry *entry, struct gt_fatbin_payl
 void gt_fatbin_payload_free(struct gt_fatbin_payload *payload);
 
 /*
+ * Iterates over the containers: start with *cursor = 0. *ret_container refers to the entries of the
+ * fatbin, and is not freed. Of a linked program each part has a container of its own. False: the
+ * end. A container without entries is skipped.
+ */
+bool gt_fatbin_next_container(const struct gt_fatbin *fatbin, size_t *cursor,
+			      struct gt_fatbin *ret_container);
+
+/*
  * Selects the PTX for a device as the CUDA driver does: the highest architecture that is not above
  * the device's; one with `a` only for exactly this device, one with `f` only in its family; of
  * equal ones that with `a`, then that with `f`. NULL: none. device: compute capability, 75 for 7.5.
@@ -129,8 +138,8 @@ const struct gt_fatbin_entry *gt_fatbin_best_ptx(const struct gt_fatbin *fatbin,
  */
 const struct gt_fatbin_entry *gt_fatbin_best_cubin(const struct gt_fatbin *fatbin, uint32_t device);
 /*
- * Return whether an entry is of the same kind and for the same target as the best one: the parts of
- * a linked program have an entry each.
+ * Return whether an entry is of the same kind and for the same target as the best one of its
+ * container: it is linked with it.
  */
 bool gt_fatbin_is_part(const struct gt_fatbin_entry *entry, const struct gt_fatbin_entry *best);
 

@@ -70,6 +70,7 @@ static inline void fatbin_put64(uint8_t *bytes, uint64_t value)
 /* The state of reading a fatbin. */
 struct fatbin_reader {
 	GT_VEC(struct gt_fatbin_entry) entries;
+	uint32_t containers; /* so far */
 	struct gt_diag *diag;
 };
 

@@ -7,13 +7,14 @@
 #include "base/hash.h"
 #include "base/ptx_names.h"
 #include "elf/demangle.h"
+#include "patch/linked.h"
 #include "patch/private.h"
 #include "spirv/module.h"
 
 void gt_patch_image_clear(struct gt_patch_image *image)
 {
 	gt_strbuf_free(&image->fatbin);
-	gt_strbuf_free(&image->texts);
+	gt_strbuf_free(&image->inputs);
 	gt_patch_result_clear(&image->result);
 	gt_ptx_free(image->module);
 	image->module = NULL;
@@ -87,11 +88,6 @@ static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf
 
 /* ---- PTX of a cubin --------------------------------------------------------------------- */
 
-static int fail_memory(struct gt_diag *diag)
-{
-	return gt_diag(diag, -ENOMEM, "patch", NULL, "out of memory");
-}
-
 /* Whether the modules have all kernels of a cubin. 0 or -ENODATA. */
 static int check_kernels(const struct gt_patch_image *image, const struct gt_cubin *cubin,
 			 struct gt_diag *diag)
@@ -105,7 +101,7 @@ static int check_kernels(const struct gt_patch_image *image, const struct gt_cub
 			if (function->is_entry && function->body)
 				error = gt_hash_set_str(names, function->name, names);
 	if (error)
-		return fail_memory(diag);
+		return gt_patch_fail_memory(diag);
 	for (size_t i = 0; i < cubin->count; i++)
 		if (!gt_hash_get_str(names, cubin->kernels[i].name))
 			return gt_diag(diag, -ENODATA, "patch", NULL,
@@ -140,65 +136,10 @@ static int parse_texts(const struct gt_patch_source *source, uint32_t device,
 		raise_target(part.module, device);
 		if (gt_vec_push(&image->parts, part)) {
 			gt_ptx_free(part.module);
-			return fail_memory(diag);
+			return gt_patch_fail_memory(diag);
 		}
 	}
 	return 0;
-}
-
-/* Add what was done in one of several modules to the result of all. */
-static int add_result(struct gt_patch_result *all, const struct gt_patch_result *result,
-		      struct gt_diag *diag)
-{
-	int error = 0;
-
-	if (result->scope != GT_PATCH_NONE)
-		all->scope = GT_PATCH_WHOLE;
-	all->whole_reason = "the module was linked from several";
-	memcpy(all->prefix, result->prefix, sizeof(all->prefix));
-	all->module_kernels += result->module_kernels;
-	all->compiled += result->scope == GT_PATCH_NONE ? result->module_kernels : result->compiled;
-	all->found += result->found;
-	all->patched += result->patched;
-	all->rejected += result->rejected;
-	gt_vec_each (kernel, &result->kernels)
-		error |= gt_vec_push(&all->kernels, *kernel);
-	gt_vec_each (site, &result->sites)
-		error |= gt_vec_push(&all->sites, *site);
-	gt_vec_each (rejection, &result->rejections)
-		error |= gt_vec_push(&all->rejections, *rejection);
-	return error ? fail_memory(diag) : 0;
-}
-
-/* Patch the modules that a cubin was linked from. They are linked again before they are loaded. */
-static int patch_linked(const struct gt_patch_source *source,
-			const struct gt_patch_options *options, struct gt_patch_image *image,
-			struct gt_diag *diag)
-{
-	struct gt_patch_options part_options = *options;
-	int error = 0;
-
-	part_options.whole = true;
-	part_options.is_linked = true;
-	for (size_t i = 0; i < source->text_count && !error; i++) {
-		const struct gt_cubin_text *text = &source->texts[i];
-		struct gt_patch_part *part = &image->parts.items[i];
-		bool is_patched;
-
-		part_options.first_site = options->first_site + (uint32_t)image->result.sites.count;
-		part_options.first_kernel =
-			options->first_kernel + (uint32_t)image->result.kernels.count;
-		error = gt_patch_module(part->module, &part_options, &part->result, diag);
-		if (!error)
-			error = add_result(&image->result, &part->result, diag);
-		is_patched = part->result.scope != GT_PATCH_NONE;
-		gt_strbuf_add(&image->texts, is_patched ? part->result.text.data : text->text,
-			      is_patched ? part->result.text.length : text->length);
-		gt_strbuf_putc(&image->texts, 0);
-	}
-	if (image->texts.failed && !error)
-		error = fail_memory(diag);
-	return error;
 }
 
 static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_patch_options *options,
@@ -224,13 +165,8 @@ static int keep_texts(const struct gt_patch_source *source, struct gt_patch_imag
 
 		return wrap_text(source->entry, &text, &image->fatbin, diag);
 	}
-	image->max_registers =
-		gt_fatbin_max_registers(source->entry->options, source->entry->options_length);
-	for (size_t i = 0; i < source->text_count; i++) {
-		gt_strbuf_add(&image->texts, source->texts[i].text, source->texts[i].length);
-		gt_strbuf_putc(&image->texts, 0);
-	}
-	return image->texts.failed ? fail_memory(diag) : 0;
+	gt_patch_put_texts(source, image);
+	return image->inputs.failed ? gt_patch_fail_memory(diag) : 0;
 }
 
 /* Replace the PTX that a cubin carries by what is known of it, which has source lines. */
@@ -264,7 +200,7 @@ static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_pat
 	else if (!error && recovery)
 		prefer_known(payload, recovery, ret_ptx);
 	if (error == -ENOMEM)
-		return fail_memory(diag);
+		return gt_patch_fail_memory(diag);
 	return error ? -ENODATA : 0;
 }
 
@@ -286,40 +222,55 @@ static int select_cubin(const struct gt_patch_options *options,
 	return 0;
 }
 
-/* ---- several PTX entries ---------------------------------------------------------------- */
+/* ---- the parts of a linked program ------------------------------------------------------ */
 
-/* Whether there are several texts for one architecture: of a program that was linked. */
-static bool has_parts(const struct gt_fatbin *fatbin, const struct gt_fatbin_entry *best)
+/*
+ * Each part has a container: the PTX that the driver would compile is in it, or machine code alone,
+ * as of the device runtime. The program's own container, of the result, has machine code.
+ */
+static int list_parts(uint32_t device, struct gt_patch_selection *selection)
 {
-	size_t count = 0;
+	struct gt_fatbin container;
+	size_t cursor = 0;
+	int error = 0;
 
-	for (size_t i = 0; i < fatbin->entry_count; i++)
-		count += gt_fatbin_is_part(&fatbin->entries[i], best);
-	return count > 1;
+	while (gt_fatbin_next_container(selection->fatbin, &cursor, &container) && !error) {
+		const struct gt_fatbin_entry *ptx = gt_fatbin_best_ptx(&container, device);
+		const struct gt_fatbin_entry *cubin =
+			ptx ? NULL : gt_fatbin_best_cubin(&container, device);
+
+		if (cubin && gt_patch_may_be_object(cubin))
+			error = gt_vec_push(&selection->objects, cubin);
+		for (size_t i = 0; ptx && i < container.entry_count && !error; i++)
+			if (gt_fatbin_is_part(&container.entries[i], ptx))
+				error = gt_vec_push(&selection->parts, &container.entries[i]);
+	}
+	selection->source.objects = selection->objects.items;
+	selection->source.object_count = selection->objects.count;
+	return error;
 }
 
-static int select_parts(const struct gt_fatbin_entry *best, struct gt_patch_selection *selection,
-			struct gt_diag *diag)
+/* The texts of several PTX entries, with the options of the first one. */
+static int select_parts(struct gt_patch_selection *selection, struct gt_diag *diag)
 {
-	const struct gt_fatbin *fatbin = selection->fatbin;
+	const struct gt_fatbin_entry *first = selection->parts.items[0];
 	struct gt_cubin_ptx *ptx = &selection->ptx;
 	int error = 0;
 
-	for (size_t i = 0; i < fatbin->entry_count && !error; i++) {
+	if (selection->parts.count > GT_CUBIN_MAX_TEXTS)
+		return gt_diag(diag, -E2BIG, "patch", NULL,
+			       "the module is linked from more than %d others", GT_CUBIN_MAX_TEXTS);
+	gt_vec_each (part, &selection->parts) {
 		gt_auto_fatbin_payload payload = {0};
 
-		if (!gt_fatbin_is_part(&fatbin->entries[i], best))
-			continue;
-		if (ptx->texts.count == GT_CUBIN_MAX_TEXTS)
-			return gt_diag(diag, -E2BIG, "patch", NULL,
-				       "the module is linked from more than %d others",
-				       GT_CUBIN_MAX_TEXTS);
-		error = gt_fatbin_extract(&fatbin->entries[i], &payload, diag);
+		error = gt_fatbin_extract(*part, &payload, diag);
 		if (!error && gt_cubin_texts_add(&ptx->texts, payload.data, payload.size))
-			error = fail_memory(diag);
+			error = gt_patch_fail_memory(diag);
+		if (error)
+			return error;
 	}
-	gt_strbuf_add(&ptx->options, best->options, best->options_length);
-	return error || !ptx->options.failed ? error : fail_memory(diag);
+	gt_strbuf_add(&ptx->options, first->options, first->options_length);
+	return ptx->options.failed ? gt_patch_fail_memory(diag) : 0;
 }
 
 /* ---- selecting -------------------------------------------------------------------------- */
@@ -329,6 +280,8 @@ void gt_patch_selection_clear(struct gt_patch_selection *selection)
 	gt_cubin_free(&selection->cubin);
 	gt_cubin_ptx_clear(&selection->ptx);
 	gt_fatbin_payload_free(&selection->payload);
+	gt_vec_free(&selection->parts);
+	gt_vec_free(&selection->objects);
 	gt_fatbin_free(selection->fatbin);
 	*selection = (struct gt_patch_selection){0};
 }
@@ -358,15 +311,19 @@ static void select_texts(struct gt_patch_selection *selection)
 static int select_source(uint32_t device, const struct gt_patch_options *options,
 			 struct gt_patch_selection *selection, struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry *ptx = gt_fatbin_best_ptx(selection->fatbin, device), *entry;
-	bool is_linked = ptx && has_parts(selection->fatbin, ptx);
+	const struct gt_fatbin_entry *ptx, *entry;
+	bool is_linked;
 	int error;
 
+	if (list_parts(device, selection))
+		return gt_patch_fail_memory(diag);
+	ptx = selection->parts.count ? selection->parts.items[0] : NULL;
+	is_linked = selection->parts.count > 1;
 	entry = ptx ? ptx : gt_fatbin_best_cubin(selection->fatbin, device);
 	if (!entry)
 		return -ENODATA;
 	selection->source.whole = options->whole;
-	error = is_linked ? select_parts(ptx, selection, diag)
+	error = is_linked ? select_parts(selection, diag)
 			  : gt_fatbin_extract(entry, &selection->payload, diag);
 	if (!error && !ptx)
 		error = select_cubin(options, selection, diag);
@@ -411,20 +368,19 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 			struct gt_diag *diag)
 {
 	struct gt_patch_options changed = *options;
+	struct gt_patch_objects objects = {0};
 	int error = parse_texts(source, device, image, diag);
 
 	changed.whole = source->whole;
 	if (!error && source->cubin)
 		error = check_kernels(image, source->cubin, diag);
-	if (error)
-		return error;
-	if (source->text_count == 1)
-		return patch_single(source->entry, &changed, image, diag);
-	image->max_registers =
-		gt_fatbin_max_registers(source->entry->options, source->entry->options_length);
-	error = patch_linked(source, &changed, image, diag);
-	if (image->result.scope == GT_PATCH_NONE)
-		gt_strbuf_clear(&image->texts);
+	if (!error)
+		error = gt_patch_read_objects(source, &objects, diag);
+	if (!error)
+		error = source->text_count == 1 && !objects.count
+				? patch_single(source->entry, &changed, image, diag)
+				: gt_patch_linked(source, &objects, &changed, image, diag);
+	gt_patch_objects_clear(&objects);
 	return error;
 }
 

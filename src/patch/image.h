@@ -26,6 +26,9 @@ struct gt_patch_source {
 	const struct gt_fatbin_entry *entry; /* its flags, name and options are kept */
 	const struct gt_cubin_text *texts;   /* several: they are linked */
 	size_t text_count;
+	/* Cubins; those that are relocatable are linked with the texts. */
+	const struct gt_fatbin_entry *const *objects;
+	size_t object_count;
 	const struct gt_cubin *cubin; /* that was made from the texts; NULL: none */
 	bool whole;                   /* as in gt_patch_options */
 };
@@ -39,6 +42,7 @@ struct gt_patch_selection {
 	/* Internal: what the source refers to. */
 	struct gt_fatbin *fatbin;
 	struct gt_fatbin_payload payload;
+	GT_VEC(const struct gt_fatbin_entry *) parts, objects; /* PTX; machine code */
 	struct gt_fatbin_entry entry;
 	struct gt_cubin_text text;
 	struct gt_cubin_ptx ptx;
@@ -51,10 +55,10 @@ struct gt_patch_part {
 	struct gt_patch_result result;
 };
 
-/* Load the original if neither `fatbin` nor `texts` has contents. */
+/* Load the original if neither `fatbin` nor `inputs` has contents. */
 struct gt_patch_image {
 	struct gt_strbuf fatbin;
-	struct gt_strbuf texts;        /* PTX modules to be linked, each with a NUL */
+	struct gt_strbuf inputs;       /* of a link (base/link_input.h) */
 	uint32_t max_registers;        /* for the link; 0: no limit */
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */

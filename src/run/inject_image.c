@@ -340,7 +340,7 @@ static int put_names(const char **names, size_t count, struct gt_strbuf *text)
 }
 
 /*
- * A file with a patched fatbin, or texts to be linked, and the names of its kernels that programs
+ * A file with a patched fatbin, or inputs of a link, and the names of its kernels that programs
  * match, which nobody can change, or -1. The names are sorted.
  */
 static int make_reply_file(const void *content, size_t size, enum gt_patch_scope scope,
@@ -369,13 +369,13 @@ static int make_reply_file(const void *content, size_t size, enum gt_patch_scope
 static int make_patched_file(const struct gt_patch_image *image, struct gt_agent_reply *reply)
 {
 	const struct gt_patch_result *result = &image->result;
-	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->texts;
+	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->inputs;
 	size_t count = result->kernels.count;
 	gt_autofree const char **names = calloc(count + 1, sizeof(*names));
 
 	for (size_t i = 0; names && i < count; i++)
 		names[i] = result->kernels.items[i].name;
-	if (content == &image->texts)
+	if (content == &image->inputs)
 		reply->flags |= GT_AGENT_LINKED;
 	reply->max_registers = image->max_registers;
 	return names ? make_reply_file(content->data, content->length, result->scope, names, count,
@@ -560,7 +560,7 @@ void gt_inject_image_deselect(struct gt_inject_job *job)
 
 static bool has_image(const struct gt_patch_image *image)
 {
-	return image->fatbin.length || image->texts.length;
+	return image->fatbin.length || image->inputs.length;
 }
 
 void gt_inject_image_patch(struct gt_inject_job *job)

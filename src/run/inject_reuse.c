@@ -128,6 +128,12 @@ static bool make_key(const struct gt_inject_query *query, const struct gt_patch_
 
 		put_bytes(&text, &digest, sizeof(digest));
 	}
+	for (size_t i = 0; i < source->object_count; i++) {
+		const struct gt_fatbin_entry *object = source->objects[i];
+		const struct gt_sha256 digest = gt_sha256(object->payload, object->payload_size);
+
+		put_bytes(&text, &digest, sizeof(digest));
+	}
 	for (size_t i = 0; source->cubin && i < source->cubin->count; i++)
 		put_string(&text, source->cubin->kernels[i].name);
 	*ret_key = gt_sha256(text.data, text.length);

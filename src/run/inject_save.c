@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/file_limit.h"
+#include "base/link_input.h"
 #include "run/inject_job.h"
 
 int gt_inject_save_open(struct gt_inject *inject, struct gt_diag *diag)
@@ -64,17 +65,17 @@ static void save_module(const struct gt_inject_job *job, uint32_t part, const ch
 		keep_error(job->inject, error);
 }
 
-/* Texts that the process links, each with a NUL. */
-static void save_texts(const struct gt_inject_job *job, const struct gt_inject_bytes *bytes)
+/* What the process links. */
+static void save_inputs(const struct gt_inject_job *job, const struct gt_inject_bytes *bytes)
 {
-	const char *text = bytes->data, *end = text + bytes->size;
+	const char *at = bytes->data, *end = at + bytes->size;
+	struct gt_link_input input;
 
-	for (uint32_t part = 1; text < end; part++) {
-		size_t length = strnlen(text, (size_t)(end - text));
-
-		save_module(job, part, "ptx", text, length);
-		text += length + 1;
-	}
+	for (uint32_t part = 1; gt_link_next(&at, end, &input); part++)
+		if (input.kind == GT_LINK_PTX)
+			save_module(job, part, "ptx", input.data, input.size - 1);
+		else
+			save_module(job, part, "cubin", input.data, input.size);
 }
 
 /* The PTX of a fatbin that gputap has written. */
@@ -105,7 +106,7 @@ void gt_inject_save(const struct gt_inject_job *job)
 	else if (!gt_inject_bytes_read(job->patched, job->reply.size, &bytes))
 		keep_error(job->inject, -ENOMEM);
 	else if (job->reply.flags & GT_AGENT_LINKED)
-		save_texts(job, &bytes);
+		save_inputs(job, &bytes);
 	else
 		save_fatbin(job, &bytes);
 	gt_inject_bytes_clear(&bytes);

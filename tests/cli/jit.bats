@@ -327,6 +327,21 @@ compile_nvjitlink() {
 	inserted ./linked
 }
 
+@test "the device runtime is linked with patched kernels that launch kernels" {
+	need_command nvcc
+	# The software GPU has those functions itself; NVIDIA's driver has not.
+	nvcc_once nested -rdc=true -cudart shared -arch=compute_75 "$root/tests/softgpu/nested.cu" \
+		-lcudadevrt 2>/dev/null || skip "nvcc cannot link here"
+	gputap cudacounter --gpu soft --save-modules saved -- ./nested
+	expect_status 0
+	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed'
+	ptxas -c -arch=$arch -o part.cubin saved/module-1-1.ptx
+	nvlink -arch=$arch -o linked.cubin part.cubin saved/module-1-2.cubin
+	run nvlink -arch=$arch -o linked.cubin part.cubin
+	[ "$status" -ne 0 ]
+	[[ $output == *"Undefined reference to '__cudaCDP2LaunchDeviceV2'"* ]]
+}
+
 @test "of two libraries that imitate NVRTC, each call reaches its own" {
 	for which in a b; do
 		cat >$which.c <<-END

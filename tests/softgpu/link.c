@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "cubin.h"
 #include "driver.h"
 #include "fatbin/fatbin.h"
 #include "ptxas.h"
@@ -298,31 +299,80 @@ static const char meet_ptx[] = PTX_HEADER
 	"	ret;\n"
 	"}\n";
 
-/* Links the kernel with the library, as Numba does, and runs it as one grid and as blocks. */
-static void meet_with_library(const char *path)
+static void open_meet(struct library_link *library)
 {
-	struct driver driver = begin();
-	struct library_link library;
-	void *arguments[] = {&driver.memory};
+	open_link(library);
+	CHECK_OK(cuLinkAddData(library->link, CU_JIT_INPUT_PTX, (void *)meet_ptx, sizeof(meet_ptx),
+			       "meet", 0, NULL, NULL));
+}
+
+/* Links the kernel with what was added, and runs it as one grid and as blocks. */
+static void meet(struct driver *driver, struct library_link *library)
+{
+	void *arguments[] = {&driver->memory};
 	CUfunction function;
 	CUmodule module;
 	void *image;
 
-	open_link(&library);
-	CHECK_OK(cuLinkAddData(library.link, CU_JIT_INPUT_PTX, (void *)meet_ptx, sizeof(meet_ptx),
-			       "meet", 0, NULL, NULL));
-	CHECK_OK(cuLinkAddFile(library.link, CU_JIT_INPUT_LIBRARY, path, 0, NULL, NULL));
-	CHECK_OK(cuLinkComplete(library.link, &image, NULL));
+	CHECK_OK(cuLinkComplete(library->link, &image, NULL));
 	CHECK_OK(cuModuleLoadData(&module, image));
-	CHECK_OK(cuLinkDestroy(library.link));
+	CHECK_OK(cuLinkDestroy(library->link));
 	CHECK_OK(cuModuleGetFunction(&function, module, "meet"));
 	CHECK_OK(cuLaunchCooperativeKernel(function, 3, 1, 1, 64, 1, 1, 0, NULL, arguments));
-	CHECK_INT(value(&driver, 0), 192);
-	CHECK_INT(value(&driver, 1), 0);
+	CHECK_INT(value(driver, 0), 192);
+	CHECK_INT(value(driver, 1), 0);
 	/* A grid that was not launched for it cannot meet: an invalid value. */
 	CHECK_OK(launch(function, 2, 32, NULL, arguments));
-	CHECK_INT(value(&driver, 0), 192);
-	CHECK_INT(value(&driver, 1), 64);
+	CHECK_INT(value(driver, 0), 192);
+	CHECK_INT(value(driver, 1), 64);
+}
+
+/* The same with a library, as Numba does. */
+static void meet_with_library(const char *path)
+{
+	struct driver driver = begin();
+	struct library_link library;
+
+	open_meet(&library);
+	CHECK_OK(cuLinkAddFile(library.link, CU_JIT_INPUT_LIBRARY, path, 0, NULL, NULL));
+	meet(&driver, &library);
+	end(&driver);
+}
+
+/* A cubin that is to be linked, with machine code alone. */
+static char *make_code(const char *function, size_t *ret_size)
+{
+	const struct made_kernel device = {.name = function, .is_device = 1};
+	const Elf64_Half type = ET_REL;
+	char *code = make_cubin(&device, 1, 0, ret_size);
+
+	memcpy(code + offsetof(Elf64_Ehdr, e_type), &type, sizeof(type));
+	return code;
+}
+
+TEST("a kernel is linked with the cubin of the device runtime; other machine code is rejected")
+{
+	struct driver driver = begin();
+	struct library_link library;
+	size_t size;
+	char *code = make_code("cudaGetParameterBufferV2", &size);
+
+	open_meet(&library);
+	CHECK_OK(cuLinkAddData(library.link, CU_JIT_INPUT_CUBIN, code, size, NULL, 0, NULL, NULL));
+	/* A truncated one is read as far as it goes, and never outside. */
+	for (size_t i = 1; i < size; i += 3) {
+		char *copy = malloc(i);
+
+		memcpy(copy, code, i);
+		cuLinkAddData(library.link, CU_JIT_INPUT_CUBIN, copy, i, NULL, 0, NULL, NULL);
+		free(copy);
+	}
+	free(code);
+	code = make_code("other", &size);
+	CHECK_CUDA(cuLinkAddData(library.link, CU_JIT_INPUT_CUBIN, code, size, NULL, 0, NULL, NULL),
+		   CUDA_ERROR_NO_BINARY_FOR_GPU);
+	free(code);
+	meet(&driver, &library);
 	end(&driver);
 }
 

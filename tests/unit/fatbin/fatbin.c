@@ -313,6 +313,38 @@ TEST("the best PTX is the highest that the device can run")
 	}
 }
 
+TEST("containers are read one by one, those without entries are skipped")
+{
+	static const uint32_t architectures[][2] = {{75, 80}, {0, 0}, {90, 0}};
+	gt_auto_strbuf buffer = GT_STRBUF_INIT;
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct gt_fatbin container;
+	size_t cursor = 0;
+
+	for (size_t i = 0; i < gt_countof(architectures); i++) {
+		struct gt_fatbin_source sources[2] = {0};
+		size_t count = 0;
+
+		for (; count < 2 && architectures[i][count]; count++)
+			sources[count] = (struct gt_fatbin_source){
+				.kind = GT_FATBIN_KIND_PTX,
+				.version_major = 8,
+				.architecture = architectures[i][count],
+				.data = "x",
+				.size = 1,
+			};
+		CHECK_INT(gt_fatbin_write(sources, count, 0, &buffer, NULL), 0);
+	}
+	fatbin = open_bytes(buffer.data, buffer.length);
+	CHECK(gt_fatbin_next_container(fatbin, &cursor, &container));
+	CHECK_INT(container.entry_count, 2);
+	CHECK_INT(gt_fatbin_best_ptx(&container, 90)->architecture, 80);
+	CHECK(gt_fatbin_next_container(fatbin, &cursor, &container));
+	CHECK_INT(container.entry_count, 1);
+	CHECK_INT(container.entries->architecture, 90);
+	CHECK(!gt_fatbin_next_container(fatbin, &cursor, &container));
+}
+
 TEST("of PTX or cubins for one architecture the most specific one is the best, in any order")
 {
 	enum { A = GT_FATBIN_FLAG_ARCH_A, F = GT_FATBIN_FLAG_ARCH_F };

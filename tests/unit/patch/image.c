@@ -2,6 +2,7 @@
 /* Images as they reach the driver: which PTX is patched, and what is loaded in its place. */
 #include <errno.h>
 
+#include "base/link_input.h"
 #include "cubin.h"
 #include "fatbin/fatbin.h"
 #include "fixture.h"
@@ -250,6 +251,20 @@ TEST("a cubin for another architecture than the device's stays as it is")
 	CHECK_INT(newer.error, 0);
 }
 
+/* The inputs of the link, which are `count`. */
+static void read_inputs(const struct patched_image *patched, struct gt_link_input *inputs,
+			size_t count)
+{
+	const char *at = patched->image.inputs.data, *end = at + patched->image.inputs.length;
+
+	for (size_t i = 0; i < count; i++)
+		if (!gt_link_next(&at, end, &inputs[i])) {
+			TAP_FAIL("the link has %zu inputs, not %zu", i, count);
+			inputs[i] = (struct gt_link_input){.data = ""};
+		}
+	CHECK(at == end);
+}
+
 /* A cubin that was linked from two modules; what is loaded in its place. */
 static void patch_linked(struct patched_image *patched, const char *section)
 {
@@ -268,7 +283,7 @@ static void patch_linked(struct patched_image *patched, const char *section)
 TEST("the modules that a cubin was linked from are patched, and the others are kept")
 {
 	auto_patched_image both = {0}, second = {0}, none = {0};
-	const char *text;
+	struct gt_link_input inputs[2];
 
 	patch_linked(&both, "gpu/entry/*");
 	CHECK_INT(both.error, 0);
@@ -282,14 +297,13 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 
 	patch_linked(&second, "gpu/entry/l");
 	CHECK_INT(second.image.result.patched, 1);
-	text = second.image.texts.data;
-	CHECK_STR(text, KERNEL("sm_90", "k"));
-	CHECK(strstr(text + strlen(text) + 1, ".entry l"));
-	CHECK_INT(second.image.texts.length, strlen(text) + strlen(text + strlen(text) + 1) + 2);
+	read_inputs(&second, inputs, 2);
+	CHECK_STR(inputs[0].data, KERNEL("sm_90", "k"));
+	CHECK(strstr(inputs[1].data, ".entry l"));
 
 	patch_linked(&none, "gpu/entry/other");
 	CHECK_INT(none.error, 0);
-	CHECK(!none.image.texts.length && !none.image.fatbin.length);
+	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
 }
 
 TEST("several PTX entries for one architecture are linked")
@@ -310,7 +324,110 @@ TEST("several PTX entries for one architecture are linked")
 	CHECK_INT(patched.error, 0);
 	CHECK_INT(patched.image.parts.count, 2);
 	CHECK_INT(patched.image.result.patched, 1);
-	CHECK(patched.image.texts.length);
+	CHECK(patched.image.inputs.length);
+}
+
+/* A cubin for sm_90; is_linked: not to be linked with others. */
+static char *make_object(const char *function, bool is_linked, const struct made_source *source,
+			 size_t *ret_size)
+{
+	const struct made_kernel device = {.name = function, .is_device = 1};
+	char *cubin = make_cubin_with(&device, 1, 0, source, ret_size);
+	const Elf64_Half type = is_linked ? ET_EXEC : ET_REL;
+
+	memcpy(cubin + offsetof(Elf64_Ehdr, e_type), &type, sizeof(type));
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	return cubin;
+}
+
+/* Add a container with a cubin and, if it is not NULL, PTX. */
+static void add_container(struct gt_strbuf *data, const char *cubin, size_t size, const char *text)
+{
+	const struct gt_fatbin_source entries[] = {
+		{.kind = GT_FATBIN_KIND_ELF, .architecture = 90, .data = cubin, .size = size},
+		{.kind = GT_FATBIN_KIND_PTX, .data = text, .size = text ? strlen(text) : 0},
+	};
+
+	CHECK_INT(gt_fatbin_write(entries, text ? 2 : 1, GT_FATBIN_COMPRESSION_ZSTD, data, NULL),
+		  0);
+}
+
+/*
+ * A program of two parts: a kernel with PTX, and functions with machine code alone, as the device
+ * runtime has them. The first container has the result of the link.
+ */
+static void patch_with_runtime(struct patched_image *patched, const char *section,
+			       const char *runtime_text)
+{
+	static const struct made_source none;
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+	size_t linked_size, part_size, runtime_size;
+	gt_autofree char *linked = make_object("whole", true, &none, &linked_size);
+	gt_autofree char *part = make_object("part", false, &none, &part_size);
+	gt_autofree char *runtime = make_object("runtime", false, &none, &runtime_size);
+
+	add_container(&data, linked, linked_size, NULL);
+	add_container(&data, part, part_size, KERNEL("sm_75", "k"));
+	add_container(&data, runtime, runtime_size, runtime_text);
+	patch_data(patched, section, data.data, data.length, 90);
+	CHECK_INT(patched->error, 0);
+}
+
+TEST("a part with machine code alone, such as the device runtime, is linked with the patched PTX")
+{
+	auto_patched_image patched = {0}, none = {0};
+	static const struct made_source source;
+	struct gt_link_input inputs[2];
+	size_t size;
+	gt_autofree char *runtime = make_object("runtime", false, &source, &size);
+
+	patch_with_runtime(&patched, "gpu/entry/k", NULL);
+	CHECK_INT(patched.image.result.scope, GT_PATCH_WHOLE);
+	CHECK_INT(patched.image.result.patched, 1);
+	CHECK(!patched.image.fatbin.length);
+	read_inputs(&patched, inputs, 2);
+	CHECK_INT(inputs[0].kind, GT_LINK_PTX);
+	CHECK(strstr(inputs[0].data, ".entry k"));
+	CHECK_INT(inputs[1].kind, GT_LINK_CUBIN);
+	CHECK_INT(inputs[1].size, size);
+	CHECK(inputs[1].size == size && !memcmp(inputs[1].data, runtime, size));
+
+	patch_with_runtime(&none, "gpu/entry/other", NULL);
+	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
+}
+
+TEST("each part of a linked program has PTX for the best architecture of its own")
+{
+	auto_patched_image patched = {0};
+	struct gt_link_input inputs[2];
+
+	patch_with_runtime(&patched, "gpu/entry/k", KERNEL("sm_90", "runtime"));
+	read_inputs(&patched, inputs, 2);
+	CHECK(strstr(inputs[0].data, ".target sm_75"));
+	CHECK_STR(inputs[1].data, KERNEL("sm_90", "runtime"));
+}
+
+TEST("a part whose PTX the linked cubin carries is not linked twice")
+{
+	static const struct made_kernel kernel = {.name = "k"};
+	const struct made_source source = {
+		.texts = {{".nv_debug_ptx_txt.1", KERNEL("sm_90", "k")}}};
+	auto_patched_image patched = {0};
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+	struct gt_link_input inputs[2];
+	size_t sizes[3];
+	gt_autofree char *linked = make_cubin_with(&kernel, 1, 0, &source, &sizes[0]);
+	gt_autofree char *part = make_object("k", false, &source, &sizes[1]);
+	gt_autofree char *other = make_object("other", false, &(struct made_source){0}, &sizes[2]);
+
+	add_container(&data, linked, sizes[0], NULL);
+	add_container(&data, part, sizes[1], NULL);
+	add_container(&data, other, sizes[2], NULL);
+	patch_data(&patched, "gpu/entry/k", data.data, data.length, 90);
+	CHECK_INT(patched.error, 0);
+	read_inputs(&patched, inputs, 2);
+	CHECK_INT(inputs[0].kind, GT_LINK_PTX);
+	CHECK_INT(inputs[1].size, sizes[2]);
 }
 
 /* The texts of any cubin, as if they had been recorded. */

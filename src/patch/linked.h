@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Patched modules that are linked before they are loaded: PTX of several modules, and machine code
+ * that it needs, such as the device runtime's (libcudadevrt) where kernels launch kernels.
+ */
+#pragma once
+
+#include "patch/image.h"
+
+int gt_patch_fail_memory(struct gt_diag *diag);
+
+/*
+ * Whether a cubin may be one to be linked. Where it is compressed, that is to be seen later; the
+ * result of a link, which may be large, is not.
+ */
+bool gt_patch_may_be_object(const struct gt_fatbin_entry *entry);
+
+/* Machine code to be linked, decompressed. */
+struct gt_patch_objects {
+	struct gt_fatbin_payload *items;
+	size_t count, capacity;
+};
+void gt_patch_objects_clear(struct gt_patch_objects *objects);
+
+/*
+ * Read those of the source's objects that are linked with its texts: relocatable cubins whose PTX
+ * is not among them. 0, -EINVAL, -E2BIG, -ENOMEM. The caller clears them, also after an error.
+ */
+int gt_patch_read_objects(const struct gt_patch_source *source,
+			  struct gt_patch_objects *ret_objects, struct gt_diag *diag);
+
+/* Patch the modules of the image; the inputs of their link are not empty if a program matches. */
+int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_objects *objects,
+		    const struct gt_patch_options *options, struct gt_patch_image *image,
+		    struct gt_diag *diag);
+
+/* The texts as they are as the inputs of a link. */
+void gt_patch_put_texts(const struct gt_patch_source *source, struct gt_patch_image *image);
