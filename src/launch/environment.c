@@ -102,11 +102,13 @@ static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, str
 	if (error)
 		return error;
 	environment->soft_gpu = true;
+	/* Whether the command uses CUDA is not known yet. */
 	environment->remark =
 		strdup(gpu == GT_GPU_SOFT
-			       ? "using the software GPU: its times say nothing about real GPUs"
-			       : "no NVIDIA driver found, using the software GPU: its times say "
-				 "nothing about real GPUs");
+			       ? "CUDA calls go to the software GPU, whose times say nothing about "
+				 "real GPUs"
+			       : "no NVIDIA driver found: CUDA calls go to the software GPU, whose "
+				 "times say nothing about real GPUs");
 	environment->reports = gt_soft_reports_open();
 	if (environment->reports)
 		error = gt_environment_set(environment, "SOFTGPU_REPORTS",

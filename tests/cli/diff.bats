@@ -44,7 +44,7 @@ kernels_take() {
 
 @test "what diff prints of a recording begins with the name of its capture" {
 	gputap diff before.gtap before.gtap
-	expect_error_line '^gputap: before\.gtap: recorded: no NVIDIA driver found, '
+	expect_error_line '^gputap: before\.gtap: recorded: no NVIDIA driver found: '
 	expect_error_line '^gputap: before\.gtap: [0-9]+ calls: [0-9]+ complete, '
 	expect_no_error_line '^gputap: (recorded|[0-9]+ calls)'
 }

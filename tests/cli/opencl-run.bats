@@ -264,7 +264,7 @@ expect_original() {
 	clang -g -O2 -target bpf -I "$root/include" -c programs.c -o program.o
 	# In the order in which they were written: the command's output is the last line.
 	observe sh -c '"$1" run --gpu soft program.o -- "$2" plain 2>&1 | sed "/^right/q"' sh "$build/gputap" "$kernels"
-	expect_output 'gputap: using the software GPU: its times say nothing about real GPUs
+	expect_output 'gputap: CUDA calls go to the software GPU, whose times say nothing about real GPUs
 gputap: OpenCL kernels: cycles is not inserted: the target spirv does not have the cycles of an instruction
 gputap: OpenCL kernels: lines is not inserted: gpu/line is for CUDA kernels alone
 gputap: OpenCL kernels: passes is not inserted: gpu/loop_end is for CUDA kernels alone

@@ -150,7 +150,7 @@ expect_launches() {
 	# The order of the lines is that in which they were written.
 	observe sh -c '"$1" stall --gpu soft -- "$2" 2>&1 | sed -n "1,/^the sum/p"' sh "$build/gputap" \
 		"$examples/opencl/opencl-reduce"
-	expect_output "gputap: using the software GPU: its times say nothing about real GPUs
+	expect_output "gputap: CUDA calls go to the software GPU, whose times say nothing about real GPUs
 gputap: OpenCL kernels: after_load is not inserted: $reason
 gputap: OpenCL kernels: after_atomic is not inserted: $reason
 gputap: OpenCL kernels: after_barrier is not inserted: $reason

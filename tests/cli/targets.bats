@@ -302,7 +302,7 @@ build_late() {
 			expect_error_line "$advice"
 		else
 			expect_no_error_line "$advice"
-			expect_error_line 'using the software GPU'
+			expect_error_line 'CUDA calls go to the software GPU'
 		fi
 	done
 	gputap trace -- "$examples/vectoradd-stripped"

@@ -287,10 +287,10 @@ documented() {
 	export GPUTAP_SOFTGPU=$PWD/gpu LD_LIBRARY_PATH=$PWD/elsewhere
 	gputap trace -- "$calls" 1
 	expect_status 0
-	expect_error_line '^gputap: no NVIDIA driver found, using the software GPU: its times say nothing about real GPUs$'
+	expect_error_line '^gputap: no NVIDIA driver found: CUDA calls go to the software GPU, whose times say nothing about real GPUs$'
 	expect_count "$stderr" '\[EXIT\]' 1
 	gputap trace --gpu soft -- sh -c 'echo $LD_LIBRARY_PATH'
-	expect_error_line '^gputap: using the software GPU: its times say nothing about real GPUs$'
+	expect_error_line '^gputap: CUDA calls go to the software GPU, whose times say nothing about real GPUs$'
 	expect_output "$PWD/gpu:$PWD/elsewhere"
 }
 
