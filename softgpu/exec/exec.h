@@ -27,7 +27,7 @@ struct sg_machine;
 struct sg_module;
 
 enum {
-	SG_WARP_SIZE = 32,
+	SG_WARP_SIZE = GT_WARP_SIZE,
 	SG_GRANULE = 256,                 /* bytes: the unit of access in the arena */
 	SG_MAX_SHARED_SIZE = 227 << 10,   /* bytes of a block, static and dynamic */
 	SG_MAX_CLUSTER = 16,              /* blocks of a cluster */

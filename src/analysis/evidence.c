@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/launch_limits.h"
 #include "base/text.h"
 
 static void put_bytes(struct gt_strbuf *text, const char *before, uint64_t bytes, const char *after)
@@ -76,7 +77,7 @@ char *gt_evidence_text(const struct gt_evidence *evidence)
 		break;
 	case GT_FINDING_small_launches:
 		gt_strbuf_printf(&text, "%s was launched with fewer than %d threads in a block, ",
-				 evidence->text, GT_WARP);
+				 evidence->text, GT_WARP_SIZE);
 		put_times(&text, evidence->count);
 		break;
 	case GT_FINDINGS:

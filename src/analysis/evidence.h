@@ -5,7 +5,6 @@
 #include "analysis/findings.h"
 
 #define GT_TINY_COPY 4096 /* bytes */
-#define GT_WARP 32        /* threads */
 
 struct gt_evidence {
 	enum gt_finding_kind kind;

@@ -14,6 +14,7 @@
 #include "analysis/flight.h"
 #include "analysis/memory.h"
 #include "base/hash.h"
+#include "base/launch_limits.h"
 #include "base/vec.h"
 
 #define RETRY_WITHIN 8 /* allocations of the thread */
@@ -360,7 +361,7 @@ static int take_small_launch(struct gt_findings *findings, const struct gt_names
 	struct gt_call_site *site;
 
 	if (!gt_call_launch(&operation->call, &how) ||
-	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP)
+	    (uint64_t)how.block[0] * how.block[1] * how.block[2] >= GT_WARP_SIZE)
 		return 0;
 	site = call_site_of(findings, names, GT_FINDING_small_launches, operation->event,
 			    launch->key.detail);

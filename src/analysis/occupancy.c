@@ -15,7 +15,6 @@ const char *const gt_occupancy_limits[] = {
 };
 
 enum {
-	WARP = 32,
 	REGISTERS = 65536,      /* of a multiprocessor, on each device of the table */
 	REGISTER_UNIT = 256,    /* allocated for a warp */
 	RESERVED_SHARED = 1024, /* bytes of a block for the system, from 8.0 on */
@@ -61,7 +60,7 @@ static uint32_t blocks_by_shared_memory(const struct occupancy_device *device, u
 static uint32_t blocks_by_registers(const struct occupancy_device *device, uint32_t registers,
 				    uint32_t block_warps)
 {
-	uint32_t of_warp = round_up(registers * WARP, REGISTER_UNIT);
+	uint32_t of_warp = round_up(registers * GT_WARP_SIZE, REGISTER_UNIT);
 	uint32_t warps;
 
 	if (!registers)
@@ -73,7 +72,7 @@ static uint32_t blocks_by_registers(const struct occupancy_device *device, uint3
 int gt_occupancy(const struct gt_occupancy_launch *launch, struct gt_occupancy *ret_occupancy)
 {
 	const struct occupancy_device *device = find_device(launch->capability);
-	uint32_t block_warps = round_up(launch->block_threads, WARP) / WARP;
+	uint32_t block_warps = round_up(launch->block_threads, GT_WARP_SIZE) / GT_WARP_SIZE;
 	uint32_t limits[4];
 	struct gt_occupancy result = {0};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The limits of a launch, the same on every GPU of compute capability 3.0 and later (CUDA C++
- * Programming Guide, "Technical Specifications per Compute Capability").
+ * The size of a warp and the limits of a launch, the same on every GPU of compute capability 3.0
+ * and later (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
  */
 #pragma once
 
@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 enum gt_launch_limit {
+	GT_WARP_SIZE = 32, /* threads */
+
 	GT_MAX_GRID_X = 2147483647, /* blocks */
 	GT_MAX_GRID_Y = 65535,
 	GT_MAX_GRID_Z = 65535,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/launch_limits.h"
 #include "opencl/private.h"
 #include "spirv/builder.h"
 
@@ -21,7 +22,6 @@ enum {
 	CLOCK_OF_DEVICE = 1,
 	CLOCK_OF_SUB_GROUP = 4,
 
-	WARP = 32,
 	ITEMS = 64,     /* of the work-group that is examined */
 	VALUES = 3,     /* that each of them stores */
 	MAX_SIZES = 64, /* of sub-groups */
@@ -63,7 +63,7 @@ static bool can_have_32(const struct gt_cl_device *device)
 					     sizes, &bytes))
 		return false;
 	for (size_t i = 0; i < MAX_SIZES && i < bytes / sizeof(*sizes); i++)
-		if (sizes[i] == WARP)
+		if (sizes[i] == GT_WARP_SIZE)
 			return true;
 	return false;
 }
@@ -161,7 +161,7 @@ static uint32_t put_item(struct examining_kernel *kernel)
 static uint32_t put_ballot(struct examining_kernel *kernel, uint32_t lane)
 {
 	struct gt_spirv_builder *builder = &kernel->builder;
-	uint32_t in_warp = binary(kernel, SpvOpBitwiseAnd, lane, number(kernel, WARP - 1));
+	uint32_t in_warp = binary(kernel, SpvOpBitwiseAnd, lane, number(kernel, GT_WARP_SIZE - 1));
 	uint32_t is_other = emit(kernel, SpvOpINotEqual, gt_spirv_type_bool(builder), in_warp,
 				 number(kernel, 0));
 	uint32_t all = emit(kernel, SpvOpGroupNonUniformBallot,
@@ -175,8 +175,8 @@ static uint32_t put_ballot(struct examining_kernel *kernel, uint32_t lane)
 /* The number that the first lane of the warp has. */
 static uint32_t put_shuffle(struct examining_kernel *kernel, uint32_t lane, uint32_t item)
 {
-	uint32_t first =
-		binary(kernel, SpvOpBitwiseAnd, lane, number(kernel, ~(uint32_t)(WARP - 1)));
+	uint32_t first = binary(kernel, SpvOpBitwiseAnd, lane,
+				number(kernel, ~(uint32_t)(GT_WARP_SIZE - 1)));
 
 	return emit(kernel, SpvOpGroupNonUniformShuffle, word(kernel),
 		    number(kernel, SpvScopeSubgroup), item, first);
@@ -215,7 +215,7 @@ static void put_capabilities(struct gt_spirv_builder *builder, uint32_t function
 		return;
 	gt_spirv_require(builder, SpvCapabilitySubgroupDispatch);
 	gt_spirv_emit(&builder->sections[GT_SPIRV_MODES], SpvOpExecutionMode, function,
-		      SpvExecutionModeSubgroupSize, WARP);
+		      SpvExecutionModeSubgroupSize, GT_WARP_SIZE);
 }
 
 /* A kernel that stores ballots and shuffles where its argument points to. 0 or -ENOMEM. */
@@ -253,8 +253,9 @@ static int make_module(unsigned features, struct gt_strbuf *ret_module)
 static bool are_right(const uint32_t *results)
 {
 	for (uint32_t i = 0; i < ITEMS; i++)
-		if (results[i] != UINT32_MAX - 1 || results[ITEMS + i] != i / WARP * WARP ||
-		    results[2 * ITEMS + i] % WARP != i % WARP)
+		if (results[i] != UINT32_MAX - 1 ||
+		    results[ITEMS + i] != i / GT_WARP_SIZE * GT_WARP_SIZE ||
+		    results[2 * ITEMS + i] % GT_WARP_SIZE != i % GT_WARP_SIZE)
 			return false;
 	return true;
 }

@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/launch_limits.h"
 #include "ptx/parser.h"
-
-enum { WARP_SIZE = 32 };
 
 static const struct {
 	int symbol;
@@ -245,7 +244,7 @@ static int parse_literal(struct ptx_parser *parser, struct ptx_constant *ret)
 	case TOKEN_IDENTIFIER:
 		if (!ptx_at_identifier(parser, "WARP_SZ"))
 			return ptx_expected(parser, "a number");
-		*ret = (struct ptx_constant){CONSTANT_INTEGER, false, true, WARP_SIZE};
+		*ret = (struct ptx_constant){CONSTANT_INTEGER, false, true, GT_WARP_SIZE};
 		break;
 	default:
 		return ptx_expected(parser, "a number");

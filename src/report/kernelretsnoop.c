@@ -19,8 +19,7 @@
 #include "report/table.h"
 
 enum {
-	LANES = 32,
-	WARPS = GT_MAX_BLOCK_THREADS / LANES,
+	WARPS = GT_MAX_BLOCK_THREADS / GT_WARP_SIZE,
 	MAX_LAUNCHES = 4096,       /* in the report */
 	MAX_OPEN_BLOCKS = 1 << 20, /* that threads have not exited from yet */
 	RECORDS_AT_ONCE = 1 << 14,
@@ -56,7 +55,7 @@ struct exit_lane {
 struct exit_worst {
 	uint64_t spread;
 	uint32_t block[3], warp;
-	struct exit_group groups[LANES];
+	struct exit_group groups[GT_WARP_SIZE];
 	uint32_t group_count;
 };
 
@@ -71,7 +70,7 @@ struct exit_launch {
 	uint64_t threads, warps, split, blocks;
 	uint64_t first, last;                          /* %globaltimer, ns */
 	struct gt_histogram warp_spread, block_spread; /* cycles */
-	struct exit_lane lanes[LANES];
+	struct exit_lane lanes[GT_WARP_SIZE];
 	struct exit_worst worst;
 	struct gt_hash *open; /* blocks by their index */
 };
@@ -138,9 +137,9 @@ static uint32_t block_threads(const struct kernelretsnoop_exit *record)
 /* The lanes that a warp of the block has. */
 static uint32_t lanes_of_warp(const struct kernelretsnoop_exit *record)
 {
-	uint32_t before = (uint32_t)record->warp * LANES, threads = block_threads(record);
+	uint32_t before = (uint32_t)record->warp * GT_WARP_SIZE, threads = block_threads(record);
 
-	return threads - before >= LANES ? UINT32_MAX : (1u << (threads - before)) - 1;
+	return threads - before >= GT_WARP_SIZE ? UINT32_MAX : (1u << (threads - before)) - 1;
 }
 
 /* The memory is the traced process's: it can hold anything. */
@@ -149,7 +148,7 @@ static bool is_exit(const struct kernelretsnoop_exit *record, uint32_t size)
 	const uint32_t block[] = {record->size_x, record->size_y, record->size_z};
 
 	return size == sizeof(*record) && gt_launch_block_is_valid(block) &&
-	       (uint32_t)record->warp * LANES < block_threads(record) && record->lanes &&
+	       (uint32_t)record->warp * GT_WARP_SIZE < block_threads(record) && record->lanes &&
 	       !(record->lanes & ~lanes_of_warp(record));
 }
 
@@ -274,7 +273,7 @@ static void count_warp(struct exit_launch *launch, struct exit_warp *warp,
 	if (warp->groups.count > 1) {
 		launch->split++;
 		gt_vec_each (group, &warp->groups)
-			for (unsigned lane = 0; lane < LANES; lane++) {
+			for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 				if (!(group->lanes >> lane & 1))
 					continue;
 				launch->lanes[lane].delay += group->clock - first;
@@ -356,8 +355,8 @@ static void put_thread(const struct gt_gpu_run *run, const struct kernelretsnoop
 static void put_each(const struct gt_gpu_run *run, const struct kernelretsnoop_exit *record,
 		     struct gt_strbuf *text)
 {
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		uint32_t flat = (uint32_t)record->warp * LANES + lane;
+	for (uint32_t lane = 0; lane < GT_WARP_SIZE; lane++) {
+		uint32_t flat = (uint32_t)record->warp * GT_WARP_SIZE + lane;
 		const uint32_t thread[] = {flat % record->size_x,
 					   flat / record->size_x % record->size_y,
 					   flat / record->size_x / record->size_y};
@@ -459,7 +458,7 @@ static void put_launches(const struct gt_gpu_run *run, struct gt_strbuf *text)
 struct exit_kernel {
 	uint32_t kernel;
 	uint64_t warps, split;
-	struct exit_lane lanes[LANES];
+	struct exit_lane lanes[GT_WARP_SIZE];
 	const struct exit_launch *worst;
 };
 
@@ -474,7 +473,7 @@ static struct exit_kernel sum_kernel(const struct exit_state *state, uint32_t nu
 			continue;
 		kernel.warps += launch->warps;
 		kernel.split += launch->split;
-		for (unsigned lane = 0; lane < LANES; lane++) {
+		for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 			kernel.lanes[lane].delay += launch->lanes[lane].delay;
 			kernel.lanes[lane].last += launch->lanes[lane].last;
 		}
@@ -492,13 +491,13 @@ static void put_lanes(const struct exit_kernel *kernel, struct gt_strbuf *text)
 	unsigned slowest = 0;
 	uint64_t max = 1;
 
-	for (unsigned lane = 0; lane < LANES; lane++)
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++)
 		if (kernel->lanes[lane].delay > kernel->lanes[slowest].delay)
 			slowest = lane;
 	if (kernel->lanes[slowest].delay > max)
 		max = kernel->lanes[slowest].delay;
 	gt_strbuf_puts(text, "  lane 0 |");
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		double share = (double)kernel->lanes[lane].delay / (double)max;
 
 		gt_strbuf_putc(text, shades[(size_t)(share * (sizeof(shades) - 2) + 0.5)]);
@@ -525,7 +524,7 @@ static void put_worst(const struct exit_launch *launch, struct gt_strbuf *text)
 		const struct exit_group *group = &worst->groups[i];
 
 		gt_strbuf_puts(text, "         |");
-		for (unsigned lane = 0; lane < LANES; lane++)
+		for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++)
 			gt_strbuf_putc(text, group->lanes >> lane & 1 ? '#' : '.');
 		gt_strbuf_printf(text, "| +%" PRIu64 " cycles\n", group->clock - first->clock);
 	}
@@ -644,7 +643,7 @@ static void json_launch(const struct gt_gpu_run *run, const struct exit_launch *
 	json_spread(json, "warp_cycles", &launch->warp_spread);
 	json_spread(json, "block_cycles", &launch->block_spread);
 	gt_json_array_begin(json, "lanes");
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		gt_json_object_begin(json, NULL);
 		gt_json_u64(json, "lane", lane);
 		gt_json_u64(json, "delay_cycles", launch->lanes[lane].delay);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/translate.h"
 #include "opencl/opencl.h"
@@ -11,10 +12,6 @@
 #include "run/standalone_device.h"
 
 #define PREFIX "gputap_"
-
-enum {
-	WARP = 32,
-};
 
 /* The clock of the device, if the program needs it. False: it does not, or there is none. */
 static bool find_clock(const struct gt_standalone_run *run, struct gt_cycle_clock *ret_clock)
@@ -34,7 +31,7 @@ static unsigned find_features(const struct gt_standalone_run *run)
 	const uint32_t *block = run->program->block;
 	unsigned features = gt_cl_device_features(run->cl_device);
 
-	if ((uint64_t)block[0] * block[1] * block[2] > WARP)
+	if ((uint64_t)block[0] * block[1] * block[2] > GT_WARP_SIZE)
 		features &= ~(unsigned)GT_SPIRV_UNIFORM_SUB_GROUPS;
 	return features;
 }

@@ -7,10 +7,6 @@
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp/private.h"
 
-enum {
-	LANES = 32,
-};
-
 static enum gt_level level_of(const struct gt_interp_grid *grid)
 {
 	return grid->section ? grid->section->level : GT_LEVEL_THREAD;
@@ -18,7 +14,7 @@ static enum gt_level level_of(const struct gt_interp_grid *grid)
 
 static unsigned lane_of(const struct gt_interp_machine *machine)
 {
-	return (unsigned)(gt_interp_in_block(&machine->thread) % LANES);
+	return (unsigned)(gt_interp_in_block(&machine->thread) % GT_WARP_SIZE);
 }
 
 static const struct gt_interp_machine *find_lane(const struct gt_interp_machine *const *group,
@@ -56,8 +52,9 @@ static uint64_t group_result(const struct gt_interp_machine *lane,
 
 void gt_interp_resume_group(struct gt_interp_warp *warp, unsigned waiting)
 {
-	const struct gt_interp_machine *group[LANES + 1] = {0}, *first = &warp->lanes[waiting];
-	uint64_t results[LANES];
+	const struct gt_interp_machine *group[GT_WARP_SIZE + 1] = {0},
+							     *first = &warp->lanes[waiting];
+	uint64_t results[GT_WARP_SIZE];
 	unsigned count = 0;
 
 	for (unsigned i = waiting; i < warp->count; i++)
@@ -88,9 +85,9 @@ static uint64_t taken_mask(const struct gt_interp_machine *machine,
 {
 	const struct gt_interp_thread *thread = &machine->thread;
 	struct gt_interp_thread other = *thread;
-	uint64_t first = gt_interp_in_block(thread) / LANES * LANES, mask = 0;
+	uint64_t first = gt_interp_in_block(thread) / GT_WARP_SIZE * GT_WARP_SIZE, mask = 0;
 
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		if (!(thread->mask >> lane & 1))
 			continue;
 		gt_interp_set_thread(&other, first + lane);
@@ -152,13 +149,13 @@ uint64_t gt_interp_source(const struct gt_interp_machine *machine, enum gt_conte
 	case GT_SOURCE_THREAD_Z:
 		return thread->thread[source - GT_SOURCE_THREAD_X];
 	case GT_SOURCE_LANE:
-		return gt_interp_in_block(thread) % LANES;
+		return gt_interp_in_block(thread) % GT_WARP_SIZE;
 	case GT_SOURCE_BLOCK_X:
 	case GT_SOURCE_BLOCK_Y:
 	case GT_SOURCE_BLOCK_Z:
 		return thread->block[source - GT_SOURCE_BLOCK_X];
 	case GT_SOURCE_WARP:
-		return gt_interp_in_block(thread) / LANES;
+		return gt_interp_in_block(thread) / GT_WARP_SIZE;
 	case GT_SOURCE_BLOCK_SIZE_X:
 	case GT_SOURCE_BLOCK_SIZE_Y:
 	case GT_SOURCE_BLOCK_SIZE_Z:
@@ -206,7 +203,7 @@ struct grid_run {
 	const struct gt_interp_options *options;
 	const struct gt_interp_grid *grid;
 	struct gt_interp_thread thread;  /* the first of the warp */
-	struct gt_interp_machine *lanes; /* [LANES] */
+	struct gt_interp_machine *lanes; /* [GT_WARP_SIZE] */
 	uint8_t (*contexts)[GT_CONTEXT_SIZE];
 	struct gt_interp_result result;
 	struct gt_diag *diag;
@@ -274,12 +271,13 @@ static int run_block(struct grid_run *run)
 	if (level_of(grid) == GT_LEVEL_BLOCK) {
 		uint64_t number = leaves ? threads - 1 : 0;
 
-		start_lane(run, 0, number, UINT32_C(1) << number % LANES);
+		start_lane(run, 0, number, UINT32_C(1) << number % GT_WARP_SIZE);
 		return run_lanes(run, 1);
 	}
-	for (uint64_t first = 0; !error && first < threads; first += LANES) {
-		unsigned count = threads - first < LANES ? (unsigned)(threads - first) : LANES;
-		uint32_t mask = count == LANES ? UINT32_MAX : (UINT32_C(1) << count) - 1;
+	for (uint64_t first = 0; !error && first < threads; first += GT_WARP_SIZE) {
+		unsigned count =
+			threads - first < GT_WARP_SIZE ? (unsigned)(threads - first) : GT_WARP_SIZE;
+		uint32_t mask = count == GT_WARP_SIZE ? UINT32_MAX : (UINT32_C(1) << count) - 1;
 
 		if (level_of(grid) == GT_LEVEL_WARP)
 			count = 1;
@@ -301,7 +299,7 @@ uint64_t gt_interp_grid_runs(const struct gt_interp_grid *grid)
 	if (__builtin_mul_overflow((uint64_t)size[0] * size[1], size[2], &blocks))
 		return 0;
 	if (level_of(grid) == GT_LEVEL_WARP)
-		threads = (threads + LANES - 1) / LANES;
+		threads = (threads + GT_WARP_SIZE - 1) / GT_WARP_SIZE;
 	else if (level_of(grid) == GT_LEVEL_BLOCK)
 		threads = 1;
 	return __builtin_mul_overflow(blocks, threads, &runs) ? 0 : runs;
@@ -351,8 +349,8 @@ int gt_interp_run_grid(const struct gt_bpf_program *program,
 		       const struct gt_interp_options *options, const struct gt_interp_grid *grid,
 		       struct gt_interp_result *ret_result, struct gt_diag *diag)
 {
-	gt_autofree struct gt_interp_machine *lanes = calloc(LANES, sizeof(*lanes));
-	gt_autofree uint8_t(*contexts)[GT_CONTEXT_SIZE] = calloc(LANES, GT_CONTEXT_SIZE);
+	gt_autofree struct gt_interp_machine *lanes = calloc(GT_WARP_SIZE, sizeof(*lanes));
+	gt_autofree uint8_t(*contexts)[GT_CONTEXT_SIZE] = calloc(GT_WARP_SIZE, GT_CONTEXT_SIZE);
 	struct grid_run run = {
 		.program = program,
 		.options = options,

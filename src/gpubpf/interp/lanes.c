@@ -2,17 +2,14 @@
 /* Helpers that compare the values of all lanes of a group, which runs a program once. */
 #include <string.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/helpers.h"
 #include "gpubpf/interp/private.h"
-
-enum {
-	LANES = 32,
-};
 
 /* A field of the lanes of a group, by lane. */
 struct lane_values {
 	uint32_t mask;
-	uint64_t values[LANES];
+	uint64_t values[GT_WARP_SIZE];
 };
 
 /* Without a grid there is no group. */
@@ -20,13 +17,13 @@ static struct lane_values read_lanes(const struct gt_interp_machine *machine, ui
 {
 	struct lane_values lanes = {.mask = machine->thread.mask};
 	struct gt_interp_thread other = machine->thread;
-	uint64_t first = gt_interp_in_block(&other) / LANES * LANES;
+	uint64_t first = gt_interp_in_block(&other) / GT_WARP_SIZE * GT_WARP_SIZE;
 	enum gt_context_source source;
 
 	if (!machine->grid || !machine->grid->section ||
 	    gt_lane_source(machine->grid->section, field, &source))
 		return (struct lane_values){0};
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		if (!(lanes.mask >> lane & 1))
 			continue;
 		gt_interp_set_thread(&other, first + lane);
@@ -40,7 +37,7 @@ static uint32_t distinct_lanes(const struct lane_values *lanes)
 {
 	uint32_t distinct = 0;
 
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		bool is_first = lanes->mask >> lane & 1;
 
 		for (unsigned other = 0; other < lane; other++)
@@ -56,7 +53,7 @@ int gt_interp_warp_distinct(struct gt_interp_machine *machine)
 	struct lane_values lanes = read_lanes(machine, machine->registers[1]);
 	uint64_t shift = machine->registers[2];
 
-	for (unsigned lane = 0; lane < LANES; lane++)
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++)
 		lanes.values[lane] = shift < 64 ? lanes.values[lane] >> shift : 0;
 	machine->registers[0] = (uint64_t)__builtin_popcount(distinct_lanes(&lanes));
 	return 0;
@@ -67,7 +64,7 @@ int gt_interp_warp_stride(struct gt_interp_machine *machine)
 	struct lane_values lanes = read_lanes(machine, machine->registers[1]);
 	uint64_t base = 0, stride = 0, rank = 0;
 
-	for (unsigned lane = 0; lane < LANES; lane++) {
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++) {
 		if (!(lanes.mask >> lane & 1))
 			continue;
 		if (!rank)
@@ -87,7 +84,7 @@ int gt_interp_warp_stride(struct gt_interp_machine *machine)
 static unsigned count_passes(const struct lane_values *units, uint32_t part, unsigned slots)
 {
 	struct lane_values own = *units;
-	unsigned counts[LANES] = {0}, passes = 0;
+	unsigned counts[GT_WARP_SIZE] = {0}, passes = 0;
 
 	own.mask &= part;
 	for (uint32_t rest = distinct_lanes(&own); rest; rest &= rest - 1) {
@@ -106,10 +103,10 @@ int gt_interp_warp_bank_passes(struct gt_interp_machine *machine)
 	/* Shared memory is small: the upper 5 bits of units are not compared. */
 	unsigned slots = GT_BANK_BYTES >> shift, passes = 0;
 
-	for (unsigned lane = 0; lane < LANES; lane++)
+	for (unsigned lane = 0; lane < GT_WARP_SIZE; lane++)
 		lanes.values[lane] = lanes.values[lane] >> shift & (UINT64_MAX >> 5);
-	for (unsigned first = 0; first < LANES; first += slots) {
-		uint32_t part = (UINT32_MAX >> (LANES - slots)) << first;
+	for (unsigned first = 0; first < GT_WARP_SIZE; first += slots) {
+		uint32_t part = (UINT32_MAX >> (GT_WARP_SIZE - slots)) << first;
 
 		passes += count_passes(&lanes, part, slots);
 	}

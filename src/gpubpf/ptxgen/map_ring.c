@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/ptxgen/map.h"
 
 enum {
-	WARP = 32,
 	NO_POSITION = 1, /* in place of one, which is a multiple of 8 */
 };
 
@@ -284,7 +284,7 @@ void gt_ptxgen_emit_reservation(struct gt_ptxgen *gen, const struct gt_ptxgen_ri
 	struct gt_ptxgen_value bytes;
 
 	/* A ring that a few warps fill would reject a whole warp where a few records fit. */
-	if (!gen->without_lanes && (uint64_t)total * WARP * 4 <= ring->bytes) {
+	if (!gen->without_lanes && (uint64_t)total * GT_WARP_SIZE * 4 <= ring->bytes) {
 		emit_reserve_together(gen, ring, total, ret_record, ret_failed);
 		return;
 	}

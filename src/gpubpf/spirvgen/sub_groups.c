@@ -6,10 +6,10 @@
  */
 #include <spirv/unified1/spirv.h>
 
+#include "base/launch_limits.h"
 #include "gpubpf/spirvgen/private.h"
 
 enum {
-	WARP = 32,
 	BALLOT_WORDS = 4,
 };
 
@@ -38,7 +38,7 @@ void gt_spirvgen_add_modes(struct gt_spirvgen *gen, uint32_t function)
 		return;
 	gt_spirv_require(gen->builder, SpvCapabilitySubgroupDispatch);
 	gt_spirv_emit(&gen->builder->sections[GT_SPIRV_MODES], SpvOpExecutionMode, function,
-		      SpvExecutionModeSubgroupSize, WARP);
+		      SpvExecutionModeSubgroupSize, GT_WARP_SIZE);
 }
 
 static uint32_t word_constant(struct gt_spirvgen *gen, uint32_t value)
@@ -69,14 +69,14 @@ static uint32_t emit_local_id(struct gt_spirvgen *gen)
 uint32_t gt_spirvgen_lane(struct gt_spirvgen *gen)
 {
 	return gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, emit_local_id(gen),
-				  word_constant(gen, WARP - 1));
+				  word_constant(gen, GT_WARP_SIZE - 1));
 }
 
 /* The number in the sub-group of the warp's first lane. */
 static uint32_t emit_first_of_warp(struct gt_spirvgen *gen)
 {
 	return gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, emit_local_id(gen),
-				  word_constant(gen, ~(uint32_t)(WARP - 1)));
+				  word_constant(gen, ~(uint32_t)(GT_WARP_SIZE - 1)));
 }
 
 /* The number of the warp in its sub-group. */
@@ -97,7 +97,7 @@ static uint32_t emit_parts(struct gt_spirvgen *gen)
 {
 	uint32_t size =
 		gt_spirvgen_binary(gen, SpvOpIAdd, 32, emit_builtin(gen, SpvBuiltInSubgroupMaxSize),
-				   word_constant(gen, WARP - 1));
+				   word_constant(gen, GT_WARP_SIZE - 1));
 
 	return gt_spirvgen_binary(gen, SpvOpShiftRightLogical, 32, size, word_constant(gen, 5));
 }
@@ -163,7 +163,8 @@ static uint32_t emit_last_id(struct gt_spirvgen *gen)
 uint32_t gt_spirvgen_shuffle(struct gt_spirvgen *gen, uint32_t value, unsigned bits, uint32_t lane)
 {
 	/* As in PTX, the lane's number has 5 bits. */
-	lane = gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, lane, word_constant(gen, WARP - 1));
+	lane = gt_spirvgen_binary(gen, SpvOpBitwiseAnd, 32, lane,
+				  word_constant(gen, GT_WARP_SIZE - 1));
 	if (!is_warp(gen))
 		lane = gt_spirvgen_binary(gen, SpvOpBitwiseOr, 32, lane, emit_first_of_warp(gen));
 	lane = emit_minimum(gen, lane, emit_last_id(gen));
