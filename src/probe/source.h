@@ -31,7 +31,7 @@ struct gt_unwind_maps;
 /* The environment of a source. Owned by the session, valid until the source is closed. */
 struct gt_host {
 	int ring_fd;      /* BPF_MAP_TYPE_RINGBUF: records go there */
-	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: what is traced */
+	int processes_fd; /* BPF_MAP_TYPE_HASH, __u32 process id -> __u8: see task.bpf.h */
 	struct gt_pythons *pythons; /* the processes with an interpreter; NULL: not wanted */
 	struct gt_unwind_maps *unwind_maps; /* NULL: the stack method needs none */
 	struct gt_kernel_types *types;

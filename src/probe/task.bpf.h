@@ -31,7 +31,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u8);
-} processes SEC(".maps");
+} processes SEC(".maps"); /* filter.by_process: that are traced; else that have a name */
 
 /*
  * Linux 6.12 permits calls of static functions only where preemption is disabled. Objects with such
@@ -184,7 +184,14 @@ static __noinline long put_named_process(struct task_struct *task, __u32 process
 	return put_record(room, sizeof(room));
 }
 
+/* The same. Without a list of processes, it is in the map from then on: for its later names. */
 static __always_inline long put_process(struct task_struct *task, __u32 process, __u32 thread)
 {
-	return put_named_process(task, process, thread, BPF_CORE_READ(task, group_leader)->comm);
+	long error =
+		put_named_process(task, process, thread, BPF_CORE_READ(task, group_leader)->comm);
+	__u8 named = 1;
+
+	if (!error && !filter.by_process)
+		cache_entry(&processes, &process, &named);
+	return error;
 }

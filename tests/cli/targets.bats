@@ -26,7 +26,8 @@ build_static() {
 		-c out.json)" = "[9,3,1]" ]
 }
 
-@test "a process that renames itself has its new name from then on" {
+# Build ./NAME, which makes a call, renames itself "worker:1", and makes another one.
+build_rename() {
 	need_command cc
 	cat >rename.c <<-'EOF'
 		#include <cuda_runtime.h>
@@ -40,7 +41,11 @@ build_static() {
 			return 0;
 		}
 	EOF
-	cc -o rename rename.c "-I$root/softgpu/include" "-L$softgpu" -l:libcudart.so.13
+	cc -o "$1" rename.c "-I$root/softgpu/include" "-L$softgpu" -l:libcudart.so.13
+}
+
+@test "a process that renames itself has its new name from then on" {
+	build_rename rename
 	gputap trace --gpu soft --via kernel -- ./rename
 	expect_status 0
 	expect_error_line '^[0-9:.]+ rename +[0-9]+ +cudaGetDevice +\[EXIT\]'
@@ -194,6 +199,20 @@ build_static() {
 	end_trace
 	expect_status 0
 	expect_count "$output" "^[0-9:.]+ $own +[0-9]+ +cudaGetDevice .*\[EXIT\]" 2
+}
+
+# bats test_tags=alone
+@test "without a target, too, a process that renames itself has its new name from then on" {
+	local own=rename-$$
+	build_rename "$own"
+	start_trace
+	"./$own" >/dev/null
+	"./$own" >/dev/null
+	kill -INT $tracer
+	end_trace
+	expect_status 0
+	expect_count "$output" "^[0-9:.]+ $own +[0-9]+ +cudaGetDevice .*\[EXIT\]" 2
+	expect_count "$output" "^[0-9:.]+ worker:1 +[0-9]+ +cudaGetDevice .*\[EXIT\]" 2
 }
 
 @test "a library that is opened later is traced from its first call where it can be foreseen" {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The life of the traced processes: children are traced from their first instruction; exec and
- * prctl(2) change names; exits are recorded.
+ * prctl(2) change names; exits are recorded. Without a list of processes, the map has those whose
+ * names were recorded, with their first events: only prctl(2) is of interest then.
  */
 #include "probe/vmlinux_min.h"
 
@@ -89,7 +90,7 @@ int process_rename(__u64 *arguments)
 	struct task_struct *task = (void *)arguments[0];
 	__u32 process;
 
-	if (!filter.by_process || BPF_CORE_READ(task, group_leader) != task || is_in_execve(task))
+	if (BPF_CORE_READ(task, group_leader) != task || is_in_execve(task))
 		return 0;
 	process = id_in_our_namespace(task);
 	if (bpf_map_lookup_elem(&processes, &process) &&
@@ -105,10 +106,10 @@ int process_exit(__u64 *arguments)
 	struct gt_event_exit event = {};
 	__u32 process;
 
-	if (!filter.by_process || BPF_CORE_READ(task, signal, live.counter))
+	if (BPF_CORE_READ(task, signal, live.counter))
 		return 0;
 	process = id_in_our_namespace(BPF_CORE_READ(task, group_leader));
-	if (bpf_map_delete_elem(&processes, &process))
+	if (bpf_map_delete_elem(&processes, &process) || !filter.by_process)
 		return 0;
 	event.head.time = bpf_ktime_get_ns();
 	event.head.process = process;
