@@ -88,3 +88,10 @@ void gt_child_release(struct gt_child *child)
 		waitpid(child->pid, NULL, 0);
 	*child = GT_CHILD_NONE;
 }
+
+void gt_child_put_running(struct gt_strbuf *text, unsigned count, const char *one,
+			  const char *several)
+{
+	gt_strbuf_printf(text, "%u process%s of the command still run%s: %s", count,
+			 count == 1 ? "" : "es", count == 1 ? "s" : "", count == 1 ? one : several);
+}

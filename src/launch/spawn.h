@@ -7,6 +7,7 @@
 
 #include "base/clean.h"
 #include "base/diag.h"
+#include "base/strbuf.h"
 
 struct gt_child {
 	pid_t pid;
@@ -34,3 +35,10 @@ int gt_child_make(const char *path, char *const arguments[], char *const environ
 int gt_child_resume(struct gt_child *child, const char *path, struct gt_diag *diag);
 /* Close the descriptors. A child that still waits at the gate exits. */
 void gt_child_release(struct gt_child *child);
+
+/*
+ * Append the sentence about processes that have not ended with the command. `one` and `several`:
+ * what that means, of one process and of more.
+ */
+void gt_child_put_running(struct gt_strbuf *text, unsigned count, const char *one,
+			  const char *several);

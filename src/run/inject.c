@@ -66,6 +66,10 @@ int gt_inject_open(const struct gt_inject_options *options, struct gt_inject **r
 	if (!inject->recovered || gt_inject_sites_new(&inject->sites) ||
 	    gt_inject_names_new(options, &inject->names))
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	inject->processes = gt_inject_processes_new();
+	if (!inject->processes)
+		return gt_diag(diag, -errno, "run", NULL, "cannot follow processes: %s",
+			       strerror(errno));
 	if (options->event_bytes) {
 		inject->events = gt_inject_events_new(options->event_bytes);
 		if (!inject->events)
@@ -95,10 +99,10 @@ void gt_inject_close(struct gt_inject *inject)
 	gt_inject_jobs_close(inject);
 	while (inject->connections)
 		gt_inject_disconnect(inject, inject->connections);
-	gt_inject_processes_close(inject);
 	gt_inject_control_close(inject);
 	gt_inject_memory_close(inject);
 	gt_inject_events_free(inject->events);
+	gt_inject_processes_free(inject->processes);
 	gt_cleanup_close(&inject->listener);
 	gt_cleanup_close(&inject->epoll);
 	gt_cleanup_close(&inject->save.directory);
@@ -118,6 +122,16 @@ bool gt_inject_unmatched_pattern(const struct gt_inject *inject, size_t *cursor,
 				 struct gt_inject_pattern *ret_pattern)
 {
 	return gt_inject_names_unmatched(inject->names, cursor, ret_pattern);
+}
+
+unsigned gt_inject_count_running(const struct gt_inject *inject)
+{
+	return gt_inject_processes_count(inject->processes);
+}
+
+unsigned gt_inject_still_running(const struct gt_inject *inject)
+{
+	return inject->still_running;
 }
 
 void gt_inject_recover_always(struct gt_inject *inject, bool always)

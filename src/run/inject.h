@@ -171,6 +171,8 @@ bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take,
 struct gt_inject_event_counts gt_inject_event_counts(const struct gt_inject *inject);
 /* Processes whose agents have connected, and that have not ended. */
 unsigned gt_inject_count_running(const struct gt_inject *inject);
+/* The same, at the end of the command of gt_inject_run. */
+unsigned gt_inject_still_running(const struct gt_inject *inject);
 /* Change what happens to calls of APIs, in running processes and in later ones. */
 void gt_inject_set_calls_mode(struct gt_inject *inject, enum gt_agent_calls_mode mode);
 

@@ -13,6 +13,7 @@
 #include "launch/spawn.h"
 #include "run/host_group.h"
 #include "run/inject_hip.h"
+#include "run/inject_private.h"
 #include "run/inject_spirv.h"
 #include "run/shell_status.h"
 #include "session/signals.h"
@@ -178,18 +179,17 @@ static int serve(struct gt_inject *inject, const struct gt_inject_command *comma
 	return error;
 }
 
-static void remark_running(const struct gt_inject *inject, void (*remark)(const char *text))
+static void remark_running(struct gt_inject *inject, void (*remark)(const char *text))
 {
-	unsigned count = gt_inject_count_running(inject);
-	char text[128];
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	if (!count)
+	inject->still_running = gt_inject_count_running(inject);
+	if (!inject->still_running)
 		return;
-	snprintf(text, sizeof(text),
-		 "%u process%s of the command still run%s: what %s from here on is not read", count,
-		 count == 1 ? "" : "es", count == 1 ? "s" : "",
-		 count == 1 ? "its kernels record" : "their kernels record");
-	remark(text);
+	gt_child_put_running(&text, inject->still_running,
+			     "what its kernels record from here on is not read",
+			     "what their kernels record from here on is not read");
+	remark(gt_strbuf_string(&text));
 }
 
 int gt_inject_run(struct gt_inject *inject, const struct gt_inject_command *command,

@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/message.h"
@@ -24,7 +22,6 @@ enum {
 	MAX_RINGS = 1024,           /* processes at a time */
 	MAX_RECORDS = 1 << 14,      /* of a ring in one round */
 	RELEASED_AT_ONCE = 1 << 14, /* bytes */
-	ENDED_AT_ONCE = 16,
 };
 
 struct event_ring {
@@ -36,7 +33,7 @@ struct event_ring {
 	uint64_t end;      /* bytes that were reserved, when this was last read */
 	pid_t pid;
 	struct gt_foreign_threads *foreign; /* in another PID namespace; NULL: in gputap's */
-	int pidfd;                          /* -1: the end of the process is not seen */
+	struct gt_inject_process *process;  /* NULL: its end is not seen */
 	uint64_t last;                      /* the time of the latest record that was read */
 	bool ended;                         /* nobody writes any more */
 	bool has_exited;                    /* with its process, which executes nothing else */
@@ -49,7 +46,6 @@ struct gt_inject_events {
 	enum gt_agent_calls_mode calls_mode;
 	struct event_ring *rings;
 	uint32_t count, capacity;
-	int epoll;                             /* of the processes */
 	struct gt_inject_event_counts retired; /* of the rings that are no more */
 	union {
 		struct gt_event event;
@@ -65,11 +61,7 @@ struct gt_inject_events *gt_inject_events_new(uint32_t capacity)
 		return NULL;
 	events->capacity = capacity;
 	events->table = -1;
-	events->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (events->epoll >= 0)
-		return events;
-	free(events);
-	return NULL;
+	return events;
 }
 
 /* ---- rings ----------------------------------------------------------------------------- */
@@ -100,45 +92,38 @@ static bool send_ring(struct gt_inject_events *events, struct event_ring *ring, 
 		.verdict = GT_AGENT_RING,
 		.size = events->capacity,
 	};
-	struct epoll_event end = {.events = EPOLLIN, .data.ptr = ring};
 
 	if (fd < 0 || !gt_agent_ring_map(fd, events->capacity, &ring->ring))
 		return false;
 	ring->ring.head->capacity = events->capacity;
 	ring->ring.head->calls_mode = events->calls_mode;
-	if (!gt_agent_send(socket, &reply, sizeof(reply), fd, MSG_DONTWAIT))
-		return false;
-	ring->pidfd = (int)syscall(SYS_pidfd_open, ring->pid, 0);
-	if (ring->pidfd >= 0)
-		epoll_ctl(events->epoll, EPOLL_CTL_ADD, ring->pidfd, &end);
-	return true;
+	return gt_agent_send(socket, &reply, sizeof(reply), fd, MSG_DONTWAIT);
 }
 
-static void free_ring(struct gt_inject_events *events, struct event_ring *ring)
+static void free_ring(struct event_ring *ring)
 {
-	if (ring->pidfd >= 0) {
-		epoll_ctl(events->epoll, EPOLL_CTL_DEL, ring->pidfd, NULL);
-		close(ring->pidfd);
-	}
+	gt_inject_process_put(ring->process);
 	gt_agent_ring_unmap(&ring->ring);
 	gt_foreign_threads_free(ring->foreign);
 	free(ring);
 }
 
-void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_foreign, int socket)
+void gt_inject_events_send(struct gt_inject_events *events,
+			   const struct gt_inject_connection *connection, bool is_foreign)
 {
+	pid_t pid = connection->module.pid;
 	struct event_ring *ring = events->count < MAX_RINGS ? calloc(1, sizeof(*ring)) : NULL;
 
 	end_earlier(events, pid);
 	if (ring) {
 		ring->pid = pid;
 		ring->foreign = is_foreign ? gt_foreign_threads_new(pid) : NULL;
-		ring->pidfd = -1;
+		ring->process = gt_inject_process_get(connection->process);
 	}
-	if (!ring || is_foreign != !!ring->foreign || !send_ring(events, ring, socket)) {
+	if (!ring || is_foreign != !!ring->foreign || !send_ring(events, ring, connection->fd)) {
 		events->retired.rings_dropped++;
 		if (ring)
-			free_ring(events, ring);
+			free_ring(ring);
 		return;
 	}
 	ring->number = ++events->retired.rings;
@@ -159,9 +144,8 @@ void gt_inject_events_free(struct gt_inject_events *events)
 		return;
 	for (struct event_ring *ring = events->rings, *next; ring; ring = next) {
 		next = ring->next;
-		free_ring(events, ring);
+		free_ring(ring);
 	}
-	close(events->epoll);
 	gt_cleanup_close(&events->table);
 	free(events);
 }
@@ -379,18 +363,15 @@ static bool read_ring(struct gt_inject_events *events, struct event_ring *ring,
 }
 
 /* Processes that have ended write no more: seen before their rings are read. */
-static void see_ends(struct gt_inject_events *events)
+static void see_ends(struct gt_inject *inject)
 {
-	struct epoll_event ends[ENDED_AT_ONCE];
-	int count = epoll_wait(events->epoll, ends, ENDED_AT_ONCE, 0);
-
-	for (int i = 0; i < count; i++) {
-		struct event_ring *ring = ends[i].data.ptr;
-
+	gt_inject_processes_update(inject->processes);
+	for (struct event_ring *ring = inject->events->rings; ring; ring = ring->next) {
 		/* Another one of the process, that of a program before, has ended already. */
-		ring->has_exited = !ring->ended;
+		if (ring->ended || !gt_inject_process_has_ended(ring->process))
+			continue;
+		ring->has_exited = true;
 		ring->ended = true;
-		epoll_ctl(events->epoll, EPOLL_CTL_DEL, ring->pidfd, NULL);
 	}
 }
 
@@ -401,7 +382,7 @@ bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take,
 
 	if (!events)
 		return false;
-	see_ends(events);
+	see_ends(inject);
 	for (struct event_ring **link = &events->rings, *ring; (ring = *link);) {
 		bool ended = ring->ended, has_more = read_ring(events, ring, take, context);
 
@@ -416,7 +397,7 @@ bool gt_inject_read_events(struct gt_inject *inject, gt_inject_take_event *take,
 		add_counts(&events->retired, ring);
 		*link = ring->next;
 		events->count--;
-		free_ring(events, ring);
+		free_ring(ring);
 	}
 	return more;
 }

@@ -112,6 +112,7 @@ void gt_inject_disconnect(struct gt_inject *inject, struct gt_inject_connection 
 	/* close() does not do it where a child of this process has the descriptor, too. */
 	epoll_ctl(inject->epoll, EPOLL_CTL_DEL, connection->fd, NULL);
 	close(connection->fd);
+	gt_inject_process_put(connection->process);
 	free(connection);
 }
 
@@ -147,7 +148,7 @@ static void accept_agent(struct gt_inject *inject)
 	connection->next = inject->connections;
 	inject->connections = connection;
 	inject->connection_count++;
-	gt_inject_add_process(inject, peer.pid);
+	connection->process = gt_inject_processes_add(inject->processes, peer.pid);
 }
 
 static void end_connection(struct gt_inject *inject, struct gt_inject_connection *connection)
@@ -206,9 +207,8 @@ static bool answer_request(struct gt_inject *inject, struct gt_inject_connection
 		return false;
 	case GT_AGENT_EVENTS:
 		if (inject->events)
-			gt_inject_events_send(inject->events, connection->module.pid,
-					      connection->module.pid != (pid_t)request->process,
-					      connection->fd);
+			gt_inject_events_send(inject->events, connection,
+					      connection->module.pid != (pid_t)request->process);
 		return false;
 	case GT_AGENT_CALLS:
 		if (inject->events)

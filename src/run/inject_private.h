@@ -7,6 +7,7 @@
 #include "cuda/device.h"
 #include "run/host_call_service.h"
 #include "run/inject.h"
+#include "run/inject_processes.h"
 #include "run/inject_sites.h"
 #include "run/recovered.h"
 
@@ -26,10 +27,11 @@ enum {
 /* One image of one process. */
 struct gt_inject_connection {
 	int fd;
-	uid_t user;                    /* of the process */
-	bool answered;                 /* the result is awaited */
-	struct gt_inject_job *job;     /* its image is not answered yet; NULL: none */
-	struct gt_inject_known *known; /* its patched form; NULL: none is kept */
+	uid_t user;                        /* of the process */
+	bool answered;                     /* the result is awaited */
+	struct gt_inject_process *process; /* NULL: it is not followed */
+	struct gt_inject_job *job;         /* its image is not answered yet; NULL: none */
+	struct gt_inject_known *known;     /* its patched form; NULL: none is kept */
 	struct gt_inject_module module;
 	uint32_t first_kernel;
 	char reason[512]; /* as long as a diag's text */
@@ -139,11 +141,6 @@ struct gt_inject_kernel {
 	uint32_t registers; /* gt_inject_registers */
 };
 
-struct gt_inject_process {
-	pid_t pid;
-	int pidfd;
-};
-
 struct gt_inject {
 	struct gt_inject_options options;
 	struct gt_inject_opencl *opencl; /* NULL: no program depends on the device */
@@ -158,7 +155,8 @@ struct gt_inject {
 	char socket[96]; /* its name, a '/', and the token of requests */
 	struct gt_inject_connection *connections;
 	size_t connection_count;
-	GT_VEC(struct gt_inject_process) processes; /* that have connected */
+	struct gt_inject_processes *processes; /* that have connected */
+	unsigned still_running;                /* gt_inject_still_running */
 	struct gt_inject_jobs jobs;
 	struct gt_inject_save save;
 	uint32_t next_site, next_kernel;
@@ -240,12 +238,9 @@ struct gt_inject_events *gt_inject_events_new(uint32_t capacity);
 void gt_inject_events_free(struct gt_inject_events *events);
 /* Answer a request for the table of calls. */
 void gt_inject_events_send_table(struct gt_inject_events *events, int socket);
-/* inject_processes.c: a process has connected. */
-void gt_inject_add_process(struct gt_inject *inject, pid_t pid);
-void gt_inject_processes_close(struct gt_inject *inject);
-
 /* Send a new ring to the agent of a process. is_foreign: it is in another pid namespace. */
-void gt_inject_events_send(struct gt_inject_events *events, pid_t pid, bool is_foreign, int socket);
+void gt_inject_events_send(struct gt_inject_events *events,
+			   const struct gt_inject_connection *connection, bool is_foreign);
 
 /* inject_reasons.c: count a reason as in gt_inject_reason. */
 void gt_inject_reason_add(struct gt_inject *inject, uint32_t program, const char *text,

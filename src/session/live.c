@@ -295,13 +295,13 @@ static unsigned count_running(const struct gt_live *live)
 static void note_running(struct gt_live *live)
 {
 	unsigned count = live->command.ended ? count_running(live) : 0;
+	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	if (count)
-		gt_event_queue_note(live->host.events,
-				    "%u process%s of the command still run%s: the tracing of %s "
-				    "ends here",
-				    count, count == 1 ? "" : "es", count == 1 ? "s" : "",
-				    count == 1 ? "it" : "them");
+	if (!count)
+		return;
+	gt_child_put_running(&text, count, "the tracing of it ends here",
+			     "the tracing of them ends here");
+	gt_event_queue_note(live->host.events, "%s", gt_strbuf_string(&text));
 }
 
 static void finish(struct gt_live *live)

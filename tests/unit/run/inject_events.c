@@ -169,6 +169,22 @@ TEST("threads write at the same time: each record is read once and whole, or cou
 	CHECK(events.records >= CAPACITY / (WORK + 8));
 }
 
+/* Descriptors of processes that this process has. */
+static int count_pidfds(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		char path[32], target[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, target, sizeof(target) - 1) > 0)
+			count += !strcmp(target, "anon_inode:[pidfd]") ||
+				 !strncmp(target, "pidfd:", strlen("pidfd:"));
+	}
+	return count;
+}
+
 TEST("a full ring drops records, counts them, and takes others once it was read")
 {
 	const uint64_t room = CAPACITY / (WORK + 8);
@@ -198,9 +214,14 @@ TEST("a full ring drops records, counts them, and takes others once it was read"
 	}
 	read_events(&collector, &events);
 	CHECK(events.records == room && count_of(&collector, GT_AGENT_LOST) == 5);
+	/* The process has a ring, and is one that runs: it is followed once. */
+	CHECK_INT(gt_inject_count_running(collector.inject), 1);
+	CHECK_INT(count_pidfds(), 1);
 	CHECK(write(pipes[1][1], "x", 1) == 1);
 	CHECK(serve_process(&collector, pid, &events) == 0);
 	CHECK(events.records == room + 1 && !events.wrong && events.next[0] == room + 6);
+	CHECK_INT(gt_inject_count_running(collector.inject), 0);
+	CHECK_INT(count_pidfds(), 0);
 	for (int i = 0; i < 4; i++)
 		close(pipes[i / 2][i % 2]);
 }
