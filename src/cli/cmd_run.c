@@ -141,7 +141,7 @@ static void json_result(const struct gt_cli_injection *self, int status)
 
 	gt_json_object_begin(&json, NULL);
 	gt_cli_injection_json_end(self, &json);
-	gt_json_u64(&json, "status", (uint64_t)status);
+	gt_cli_injection_json_command(self, status, &json);
 	gt_json_object_end(&json);
 	printf("%s\n", gt_strbuf_string(&text));
 }

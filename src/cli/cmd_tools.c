@@ -90,7 +90,7 @@ static void print_report(struct gt_cli_injection *self, int status)
 	if (self->given->json) {
 		gt_json_object_begin(&json, NULL);
 		tool->report->put_json(&tool->run, &json);
-		gt_json_u64(&json, "status", (uint64_t)status);
+		gt_cli_injection_json_command(self, status, &json);
 		gt_json_object_end(&json);
 		gt_strbuf_putc(&text, '\n');
 	} else {

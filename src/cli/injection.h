@@ -149,5 +149,8 @@ void gt_cli_injection_put_maps(const struct gt_cli_injection *self, struct gt_st
 void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_json *json);
 /* Add all that is known at the end: the maps, the coverage and the losses. */
 void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_json *json);
+/* What became of the command: of its processes, and its status. */
+void gt_cli_injection_json_command(const struct gt_cli_injection *self, int status,
+				   struct gt_json *json);
 /* Take what programs have printed, without control characters other than line breaks and tabs. */
 void gt_cli_injection_take_lines(struct gt_cli_injection *self, struct gt_strbuf *lines);

@@ -87,6 +87,13 @@ void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_js
 	gt_json_u64(json, "lines_lost", self->lines_lost);
 }
 
+void gt_cli_injection_json_command(const struct gt_cli_injection *self, int status,
+				   struct gt_json *json)
+{
+	gt_json_u64(json, "still_running", gt_inject_still_running(self->inject));
+	gt_json_u64(json, "status", (uint64_t)status);
+}
+
 /* The command's process can write to this memory, too. */
 void gt_cli_injection_take_lines(struct gt_cli_injection *self, struct gt_strbuf *lines)
 {

@@ -219,14 +219,17 @@ has_lines() {
 	expect_error 'gputap: no session runs that you may control'
 }
 
-@test "a process that still runs when the command of run has ended is noted" {
+@test "a process that still runs when the command of run has ended is noted, and counted in JSON" {
 	exec 9<>"$BATS_TEST_TMPDIR/input"
 	cd "$BATS_TEST_TMPDIR"
 	# shellcheck disable=SC2016 # expanded by the command
-	gputap run --gpu soft program.o -- bash -c '"$1" <input >daemon 2>&1 3>&- 9>&- &
+	gputap run --gpu soft --json program.o -- bash -c '"$1" <input >daemon 2>&1 3>&- 9>&- &
 		until grep -q ^running daemon; do sleep 0.05; done' bash "$persistent"
 	exec 9>&-
 	wait_until grep -q '^stopped' daemon
 	expect_status 0
 	expect_error_line '^gputap: 1 process of the command still runs: what its kernels record from here on is not read$'
+	expect_json '.[-1].still_running == 1'
+	gputap run --gpu soft --json program.o -- true
+	expect_json '.[-1].still_running == 0'
 }
