@@ -372,7 +372,7 @@ explain_gap() {
 @test "a thread that slept is the cause of an idle time, woken by no thread that an interrupt met" {
 	local loops=() loop
 	for loop in 1 2 3 4; do
-		timeout 120 sh -c 'while :; do :; done' &
+		nice -n 19 timeout 120 sh -c 'while :; do :; done' &
 		loops+=($!)
 	done
 	record_cause late
