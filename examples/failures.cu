@@ -5,8 +5,8 @@
  *
  *	the launch		cudaErrorInvalidConfiguration	9
  *	cudaGetLastError	cudaErrorInvalidConfiguration	9
- *	cudaFree		cudaErrorInvalidValue		1	of memory that is free
- *already cudaFree		cudaErrorInvalidValue		1	of a pointer from nowhere
+ *	cudaFree		cudaErrorInvalidValue		1	of freed memory
+ *	cudaFree		cudaErrorInvalidValue		1	of a pointer from nowhere
  *	cudaMalloc		cudaErrorMemoryAllocation	2
  *	cudaSetDevice		cudaErrorInvalidDevice		101
  *	cudaDeviceSynchronize	cudaErrorIllegalAddress		700

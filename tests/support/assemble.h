@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The assembler of the tests: one instruction per line. Registers are r0 to r10, numbers decimal or
- *0x….
+ * The assembler of the tests: one instruction per line. Registers are r0 to r10; numbers are
+ * decimal, or hexadecimal with 0x.
  *
  *	mov r0, 1        add32 r1, r2      sdiv r1, 3       neg r0        arithmetic; 64 bits
  *	movsx8 r1, r2    movsx16_32 r1, r2                                unless it ends in 32
