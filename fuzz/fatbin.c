@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Any bytes as an image; what is read is uncompressed, written again and read again. */
+/* Any bytes as an archive and as an image; what is read is uncompressed, written again and read
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "fatbin/archive.h"
 #include "fatbin/cubin_ptx.h"
 #include "fatbin/fatbin.h"
 
@@ -54,11 +56,22 @@ static void read_ptx(const struct gt_fatbin_payload *payload)
 		abort();
 }
 
+/* All bytes of a member's code are in the archive. */
+static int see_code(void *context, const char *name, const void *code, size_t size)
+{
+	volatile uint8_t last = size ? ((const uint8_t *)code)[size - 1] : 0;
+
+	(void)last;
+	return strlen(name) > 127;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
 	struct gt_diag diag = {0};
 
+	if (gt_archive_each(data, size, see_code, NULL, NULL) == 1)
+		abort();
 	if (gt_fatbin_open(data, size, &fatbin, &diag)) {
 		if (fatbin || !gt_diag_is_set(&diag))
 			abort();

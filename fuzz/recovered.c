@@ -10,13 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	struct gt_recovered_search search = {.recovered = recovered};
-	struct gt_cubin_texts texts = {0};
+	gt_auto_cubin_ptx ptx = {0};
 
 	if (!recovered)
 		return 0;
 	if (gt_recovered_take(recovered, 0, data, size) && gt_recovered_count(recovered))
 		abort();
-	gt_recovered_find(&search, data, size, &texts);
-	gt_cubin_texts_clear(&texts);
+	gt_recovered_find(&search, data, size, &ptx);
 	return 0;
 }

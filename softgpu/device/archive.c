@@ -1,39 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "device/archive.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "fatbin/fatbin.h"
+#include "fatbin/archive.h"
+#include "fatbin/cubin.h"
 
-static const char archive_magic[] = "!<arch>\n";
-
-/* The header of a member; all fields are text, padded with blanks. */
-struct archive_header {
-	char name[16];
-	char time[12], user[6], group[6], mode[8];
-	char size[10];
-	char end[2];
-};
-
-struct archive_reader {
-	const char *data;
-	size_t size;
-	const char *long_names; /* the member "//" */
-	size_t long_names_size;
+struct archive_image {
 	struct sg_image *image;
 	struct gt_diag *diag;
+	CUresult result; /* of the first member that failed */
 };
-
-static CUresult malformed(struct gt_diag *diag, const char *name, const char *what)
-{
-	gt_diag(diag, -EINVAL, "link", name, "%s", what);
-	return CUDA_ERROR_INVALID_IMAGE;
-}
-
-/* ---- objects --------------------------------------------------------------------------- */
 
 static CUresult append_image(struct sg_image *image, const void *data, size_t size,
 			     const char *name, struct gt_diag *diag)
@@ -57,199 +36,36 @@ static CUresult append_image(struct sg_image *image, const void *data, size_t si
 	return result;
 }
 
-/* Copies a section header. False: it, or its bytes, are outside of the file. */
-static bool read_section(const char *data, size_t size, const Elf64_Ehdr *header, size_t index,
-			 Elf64_Shdr *ret_section)
+/* Whether code is the cubin of libcudadevrt: of its own kernels alone. */
+static bool is_device_runtime(const void *code, size_t size)
 {
-	size_t offset = index * sizeof(*ret_section);
+	gt_auto_cubin cubin = {0};
 
-	if (header->e_shoff > size || size - header->e_shoff < offset + sizeof(*ret_section))
+	if (gt_cubin_read(code, size, &cubin, NULL))
 		return false;
-	memcpy(ret_section, data + header->e_shoff + offset, sizeof(*ret_section));
-	return ret_section->sh_type == SHT_NOBITS ||
-	       (ret_section->sh_offset <= size &&
-		ret_section->sh_size <= size - ret_section->sh_offset);
+	for (size_t i = 0; i < cubin.count; i++)
+		if (!strstr(cubin.kernels[i].name, "_cuda_device_runtime_cu_"))
+			return false;
+	return cubin.count;
 }
 
-/* Whether a section holds the fatbins of the device code. */
-static bool has_device_code(const char *data, const Elf64_Shdr *names, const Elf64_Shdr *section)
+static int add_member(void *context, const char *name, const void *code, size_t size)
 {
-	static const char *const wanted[] = {".nv_fatbin", "__nv_relfatbin"};
+	struct archive_image *into = context;
 
-	for (size_t i = 0; i < gt_countof(wanted); i++)
-		if (section->sh_type != SHT_NOBITS && section->sh_name < names->sh_size &&
-		    strlen(wanted[i]) < names->sh_size - section->sh_name &&
-		    !strcmp(data + names->sh_offset + section->sh_name, wanted[i]))
-			return true;
-	return false;
-}
-
-static CUresult read_host_object(const char *data, size_t size, const char *name,
-				 struct sg_image *image, struct gt_diag *diag)
-{
-	Elf64_Shdr names, section;
-	Elf64_Ehdr header;
-	CUresult result = CUDA_SUCCESS;
-
-	memcpy(&header, data, sizeof(header));
-	if (header.e_shentsize != sizeof(section) ||
-	    !read_section(data, size, &header, header.e_shstrndx, &names) ||
-	    names.sh_type != SHT_STRTAB || !names.sh_size ||
-	    data[names.sh_offset + names.sh_size - 1])
-		return malformed(diag, name, "a malformed object");
-	for (size_t i = 0; i < header.e_shnum && !result; i++) {
-		if (!read_section(data, size, &header, i, &section))
-			return malformed(diag, name, "a malformed object");
-		if (has_device_code(data, &names, &section))
-			result = append_image(image, data + section.sh_offset, section.sh_size,
-					      name, diag);
-	}
-	return result;
-}
-
-static bool is_host_object(const char *data, size_t size)
-{
-	Elf64_Ehdr header;
-
-	if (size < sizeof(header) || memcmp(data, ELFMAG, SELFMAG) != 0)
-		return false;
-	memcpy(&header, data, sizeof(header));
-	return header.e_machine != EM_CUDA && header.e_ident[EI_CLASS] == ELFCLASS64;
-}
-
-/* ---- the device runtime ---------------------------------------------------------------- */
-
-/* Whether a table of symbols has a function that kernels launch others with. */
-static bool has_launch_function(const char *data, const Elf64_Shdr *symbols,
-				const Elf64_Shdr *names)
-{
-	static const char wanted[] = "cudaGetParameterBufferV2";
-
-	for (size_t i = 0; i < symbols->sh_size / sizeof(Elf64_Sym); i++) {
-		Elf64_Sym symbol;
-
-		memcpy(&symbol, data + symbols->sh_offset + i * sizeof(symbol), sizeof(symbol));
-		if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < names->sh_size &&
-		    names->sh_size - symbol.st_name >= sizeof(wanted) &&
-		    !memcmp(data + names->sh_offset + symbol.st_name, wanted, sizeof(wanted)))
-			return true;
-	}
-	return false;
-}
-
-/* Whether a cubin is that of libcudadevrt. */
-static bool is_device_runtime(const char *data, size_t size)
-{
-	Elf64_Shdr section, names;
-	Elf64_Ehdr header;
-
-	if (size < sizeof(header) || memcmp(data, ELFMAG, SELFMAG) != 0)
-		return false;
-	memcpy(&header, data, sizeof(header));
-	if (header.e_machine != EM_CUDA || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_type != ET_REL || header.e_shentsize != sizeof(section))
-		return false;
-	for (size_t i = 0; i < header.e_shnum; i++)
-		if (read_section(data, size, &header, i, &section) &&
-		    section.sh_type == SHT_SYMTAB &&
-		    read_section(data, size, &header, section.sh_link, &names) &&
-		    names.sh_type == SHT_STRTAB)
-			return has_launch_function(data, &section, &names);
-	return false;
-}
-
-static CUresult read_object(const char *data, size_t size, const char *name, struct sg_image *image,
-			    struct gt_diag *diag)
-{
-	if (is_host_object(data, size))
-		return read_host_object(data, size, name, image, diag);
-	if (is_device_runtime(data, size))
-		return CUDA_SUCCESS;
-	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
-		return CUDA_SUCCESS;
-	return append_image(image, data, size, name, diag);
-}
-
-/* ---- archives -------------------------------------------------------------------------- */
-
-/* Reads a number of decimal digits, padded with blanks. */
-static bool read_decimal(const char *text, size_t length, size_t *ret_number)
-{
-	size_t number = 0, i = 0;
-
-	for (; i < length && text[i] >= '0' && text[i] <= '9'; i++)
-		number = number * 10 + (size_t)(text[i] - '0');
-	*ret_number = number;
-	return i > 0;
-}
-
-/* "name/", or "/123": at this offset of the long names, up to "/\n" */
-static void read_name(const struct archive_reader *reader, const struct archive_header *header,
-		      char *name, size_t room)
-{
-	const char *text = header->name;
-	size_t length = sizeof(header->name), offset, end = 0;
-
-	if (text[0] == '/' && read_decimal(text + 1, length - 1, &offset) &&
-	    offset < reader->long_names_size) {
-		text = reader->long_names + offset;
-		length = reader->long_names_size - offset;
-	}
-	while (end < length && end + 1 < room && text[end] != '/' && text[end] != '\n')
-		end++;
-	memcpy(name, text, end);
-	name[end] = 0;
-}
-
-static CUresult read_member(struct archive_reader *reader, const struct archive_header *header,
-			    const char *data, size_t size)
-{
-	char name[128];
-
-	if (!memcmp(header->name, "// ", 3)) {
-		reader->long_names = data;
-		reader->long_names_size = size;
-		return CUDA_SUCCESS;
-	}
-	/* The symbols. */
-	if (!memcmp(header->name, "/ ", 2) || !memcmp(header->name, "/SYM64/", 7))
-		return CUDA_SUCCESS;
-	read_name(reader, header, name, sizeof(name));
-	if (!strcmp(name, "cuda_device_runtime.o"))
-		return CUDA_SUCCESS;
-	return read_object(data, size, name, reader->image, reader->diag);
-}
-
-static CUresult read_archive(struct archive_reader *reader)
-{
-	size_t offset = sizeof(archive_magic) - 1;
-	CUresult result = CUDA_SUCCESS;
-
-	while (offset < reader->size && !result) {
-		struct archive_header header;
-		size_t size;
-
-		if (reader->size - offset < sizeof(header))
-			return malformed(reader->diag, NULL, "a truncated archive");
-		memcpy(&header, reader->data + offset, sizeof(header));
-		offset += sizeof(header);
-		if (memcmp(header.end, "`\n", 2) != 0 ||
-		    !read_decimal(header.size, sizeof(header.size), &size) ||
-		    size > reader->size - offset)
-			return malformed(reader->diag, NULL, "a malformed archive");
-		result = read_member(reader, &header, reader->data + offset, size);
-		offset += size + (size & 1);
-	}
-	return result;
+	if (!strcmp(name, "cuda_device_runtime.o") || is_device_runtime(code, size))
+		return 0;
+	into->result = append_image(into->image, code, size, name, into->diag);
+	return into->result ? -ECANCELED : 0;
 }
 
 CUresult sg_archive_read(const void *data, size_t size, struct sg_image *image,
 			 struct gt_diag *diag)
 {
-	struct archive_reader reader = {.data = data, .size = size, .image = image, .diag = diag};
-	size_t magic = sizeof(archive_magic) - 1;
+	struct archive_image into = {.image = image, .diag = diag};
+	int error = gt_archive_each(data, size, add_member, &into, diag);
 
-	if (size >= magic && !memcmp(data, archive_magic, magic))
-		return read_archive(&reader);
-	return read_object(data, size, "object", image, diag);
+	if (into.result || !error)
+		return into.result;
+	return CUDA_ERROR_INVALID_IMAGE;
 }

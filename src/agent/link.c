@@ -170,6 +170,7 @@ static CUresult add_inputs(void *state, const char *inputs, size_t size)
 	static const int types[] = {
 		[GT_LINK_PTX] = CU_INPUT_PTX,
 		[GT_LINK_CUBIN] = CU_INPUT_CUBIN,
+		[GT_LINK_ARCHIVE] = CU_INPUT_LIBRARY,
 	};
 	const char *end = inputs + size;
 	struct gt_link_input input;

@@ -14,6 +14,7 @@
 enum gt_link_input_kind {
 	GT_LINK_PTX = 1, /* its last byte is a NUL, which the size includes */
 	GT_LINK_CUBIN,   /* relocatable */
+	GT_LINK_ARCHIVE, /* of objects (.a) */
 };
 
 enum {
@@ -58,5 +59,5 @@ static inline bool gt_link_next(const char **at, const char *end, struct gt_link
 	*at = ret_input->data + header.size + gt_link_padding(header.size);
 	if (header.kind == GT_LINK_PTX)
 		return !ret_input->data[header.size - 1];
-	return header.kind == GT_LINK_CUBIN;
+	return header.kind == GT_LINK_CUBIN || header.kind == GT_LINK_ARCHIVE;
 }

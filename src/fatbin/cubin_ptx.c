@@ -279,6 +279,7 @@ void gt_cubin_texts_clear(struct gt_cubin_texts *texts)
 void gt_cubin_ptx_clear(struct gt_cubin_ptx *ptx)
 {
 	gt_cubin_texts_clear(&ptx->texts);
+	gt_cubin_texts_clear(&ptx->archives);
 	gt_strbuf_free(&ptx->options);
 }
 

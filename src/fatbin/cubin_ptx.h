@@ -30,7 +30,7 @@ enum {
 };
 
 struct gt_cubin_text {
-	char *text; /* NUL-terminated */
+	char *text; /* NUL-terminated; an archive may have others */
 	size_t length;
 };
 
@@ -41,6 +41,8 @@ struct gt_cubin_texts {
 
 struct gt_cubin_ptx {
 	struct gt_cubin_texts texts; /* in the order of their sections */
+	/* Archives that it was linked with, which it does not carry (run/recovered.h). */
+	struct gt_cubin_texts archives;
 	/* Options of ptxas that change the code: "-maxrregcount 40 -O1"; possibly empty */
 	struct gt_strbuf options;
 };

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/ptx_names.h"
 #include "elf/demangle.h"
 #include "patch/linked.h"
@@ -88,28 +87,6 @@ static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf
 
 /* ---- PTX of a cubin --------------------------------------------------------------------- */
 
-/* Whether the modules have all kernels of a cubin. 0 or -ENODATA. */
-static int check_kernels(const struct gt_patch_image *image, const struct gt_cubin *cubin,
-			 struct gt_diag *diag)
-{
-	gt_auto(hash) struct gt_hash *names = gt_hash_new();
-	int error = names ? 0 : -ENOMEM;
-
-	gt_vec_each (part, &image->parts)
-		for (const struct gt_ptx_function *function = part->module->functions;
-		     function && !error; function = function->next)
-			if (function->is_entry && function->body)
-				error = gt_hash_set_str(names, function->name, names);
-	if (error)
-		return gt_patch_fail_memory(diag);
-	for (size_t i = 0; i < cubin->count; i++)
-		if (!gt_hash_get_str(names, cubin->kernels[i].name))
-			return gt_diag(diag, -ENODATA, "patch", NULL,
-				       "SASS only: the PTX of kernel %s is missing",
-				       cubin->kernels[i].name);
-	return 0;
-}
-
 /*
  * Programs are translated for sm_60 and later ones. The driver compiles an older module for the
  * device all the same, so that where the device is a later one the module can be, too. Before sm_20
@@ -173,14 +150,15 @@ static int keep_texts(const struct gt_patch_source *source, struct gt_patch_imag
 static void prefer_known(const struct gt_fatbin_payload *payload,
 			 const struct gt_patch_recovery *recovery, struct gt_cubin_ptx *ptx)
 {
-	struct gt_cubin_texts known = {0};
+	struct gt_cubin_ptx known = {0};
 
-	if (recovery->find(recovery->context, payload->data, payload->size, &known)) {
-		gt_cubin_texts_clear(&known);
-		return;
+	if (!recovery->find(recovery->context, payload->data, payload->size, &known)) {
+		gt_cubin_texts_clear(&ptx->texts);
+		ptx->texts = known.texts;
+		ptx->archives = known.archives;
+		known = (struct gt_cubin_ptx){0};
 	}
-	gt_cubin_texts_clear(&ptx->texts);
-	ptx->texts = known;
+	gt_cubin_ptx_clear(&known);
 }
 
 /*
@@ -195,8 +173,7 @@ static int find_ptx(const struct gt_fatbin_payload *payload, const struct gt_pat
 
 	*ret_recovered = error == -ENODATA && recovery;
 	if (*ret_recovered)
-		error = recovery->find(recovery->context, payload->data, payload->size,
-				       &ret_ptx->texts);
+		error = recovery->find(recovery->context, payload->data, payload->size, ret_ptx);
 	else if (!error && recovery)
 		prefer_known(payload, recovery, ret_ptx);
 	if (error == -ENOMEM)
@@ -306,6 +283,8 @@ static void select_texts(struct gt_patch_selection *selection)
 	selection->source.entry = &selection->entry;
 	selection->source.texts = selection->ptx.texts.items;
 	selection->source.text_count = selection->ptx.texts.count;
+	selection->source.archives = selection->ptx.archives.items;
+	selection->source.archive_count = selection->ptx.archives.count;
 }
 
 static int select_source(uint32_t device, const struct gt_patch_options *options,
@@ -369,17 +348,18 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 {
 	struct gt_patch_options changed = *options;
 	struct gt_patch_objects objects = {0};
+	bool is_linked;
 	int error = parse_texts(source, device, image, diag);
 
 	changed.whole = source->whole;
+	if (!error)
+		error = gt_patch_read_objects(source, image, &objects, diag);
 	if (!error && source->cubin)
-		error = check_kernels(image, source->cubin, diag);
+		error = gt_patch_check_kernels(source->cubin, image, &objects, device, diag);
+	is_linked = source->text_count > 1 || objects.cubins.count || objects.archive_count;
 	if (!error)
-		error = gt_patch_read_objects(source, &objects, diag);
-	if (!error)
-		error = source->text_count == 1 && !objects.count
-				? patch_single(source->entry, &changed, image, diag)
-				: gt_patch_linked(source, &objects, &changed, image, diag);
+		error = is_linked ? gt_patch_linked(source, &objects, &changed, image, diag)
+				  : patch_single(source->entry, &changed, image, diag);
 	gt_patch_objects_clear(&objects);
 	return error;
 }

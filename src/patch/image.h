@@ -15,8 +15,11 @@
 
 /* Finds the PTX that cubins were compiled from. What a cubin carries has no source lines. */
 struct gt_patch_recovery {
-	/* Adds it, possibly of several modules that were linked. 0, -ENODATA, -ENOMEM. */
-	int (*find)(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts);
+	/*
+	 * Adds the texts, possibly of several modules that were linked, and the archives that were
+	 * linked with them. 0, -ENODATA, -ENOMEM.
+	 */
+	int (*find)(void *context, const void *cubin, size_t size, struct gt_cubin_ptx *ptx);
 	void *context;
 	bool always; /* load the PTX that was found even where nothing is inserted */
 };
@@ -29,6 +32,9 @@ struct gt_patch_source {
 	/* Cubins; those that are relocatable are linked with the texts. */
 	const struct gt_fatbin_entry *const *objects;
 	size_t object_count;
+	/* The same if the texts call functions that none of them has. */
+	const struct gt_cubin_text *archives;
+	size_t archive_count;
 	const struct gt_cubin *cubin; /* that was made from the texts; NULL: none */
 	bool whole;                   /* as in gt_patch_options */
 };

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/link_input.h"
+#include "fatbin/archive.h"
 
 int gt_patch_fail_memory(struct gt_diag *diag)
 {
@@ -14,9 +16,9 @@ int gt_patch_fail_memory(struct gt_diag *diag)
 
 void gt_patch_objects_clear(struct gt_patch_objects *objects)
 {
-	gt_vec_each (object, objects)
-		gt_fatbin_payload_free(object);
-	gt_vec_free(objects);
+	gt_vec_each (cubin, &objects->cubins)
+		gt_fatbin_payload_free(cubin);
+	gt_vec_free(&objects->cubins);
 }
 
 /* ---- objects --------------------------------------------------------------------------- */
@@ -46,27 +48,26 @@ static bool has_text(const struct gt_patch_source *source, const struct gt_fatbi
 	return source->cubin && !gt_cubin_ptx_read(payload->data, payload->size, &ptx, NULL);
 }
 
-static int add_object(const struct gt_patch_source *source, const struct gt_fatbin_entry *entry,
-		      struct gt_patch_objects *objects, struct gt_diag *diag)
+static int add_cubin(const struct gt_patch_source *source, const struct gt_fatbin_entry *entry,
+		     struct gt_patch_objects *objects, struct gt_diag *diag)
 {
 	gt_auto_fatbin_payload payload = {0};
 	int error = gt_fatbin_extract(entry, &payload, diag);
 
 	if (error || !is_relocatable(payload.data, payload.size) || has_text(source, &payload))
 		return error;
-	if (gt_vec_push(objects, payload))
+	if (gt_vec_push(&objects->cubins, payload))
 		return gt_patch_fail_memory(diag);
 	payload = (struct gt_fatbin_payload){0};
 	return 0;
 }
 
-int gt_patch_read_objects(const struct gt_patch_source *source,
-			  struct gt_patch_objects *ret_objects, struct gt_diag *diag)
+static int add_cubins(const struct gt_patch_source *source, struct gt_patch_objects *objects,
+		      struct gt_diag *diag)
 {
 	uint64_t budget = GT_FATBIN_MAX_PAYLOAD;
 	int error = 0;
 
-	*ret_objects = (struct gt_patch_objects){0};
 	for (size_t i = 0; i < source->object_count && !error; i++) {
 		const struct gt_fatbin_entry *entry = source->objects[i];
 
@@ -75,9 +76,136 @@ int gt_patch_read_objects(const struct gt_patch_source *source,
 				       "the module is linked with more than %d MiB of machine code",
 				       GT_FATBIN_MAX_PAYLOAD >> 20);
 		budget -= entry->size;
-		error = add_object(source, entry, ret_objects, diag);
+		error = add_cubin(source, entry, objects, diag);
 	}
 	return error;
+}
+
+/* Note the functions that a module has. */
+static int add_functions(const struct gt_ptx_module *module, struct gt_hash *names)
+{
+	int error = 0;
+
+	for (const struct gt_ptx_function *function = module->functions; function && !error;
+	     function = function->next)
+		if (function->definition)
+			error = gt_hash_set_str(names, function->name, names);
+	return error;
+}
+
+/* Whether a module declares a function that no module has. */
+static bool lacks_function(const struct gt_ptx_module *module, const struct gt_hash *names)
+{
+	for (const struct gt_ptx_function *function = module->functions; function;
+	     function = function->next)
+		if (!function->is_prototype && !gt_hash_get_str(names, function->name))
+			return true;
+	return false;
+}
+
+/* Of archives the linker takes the members that are needed. */
+static int add_archives(const struct gt_patch_source *source, const struct gt_patch_image *image,
+			struct gt_patch_objects *objects)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	int error = names ? 0 : -ENOMEM;
+	bool lacks = false;
+
+	gt_vec_each (part, &image->parts)
+		error = error ? error : add_functions(part->module, names);
+	gt_vec_each (part, &image->parts)
+		lacks |= !error && lacks_function(part->module, names);
+	if (lacks) {
+		objects->archives = source->archives;
+		objects->archive_count = source->archive_count;
+	}
+	return error;
+}
+
+int gt_patch_read_objects(const struct gt_patch_source *source, const struct gt_patch_image *image,
+			  struct gt_patch_objects *ret_objects, struct gt_diag *diag)
+{
+	int error;
+
+	*ret_objects = (struct gt_patch_objects){0};
+	error = add_cubins(source, ret_objects, diag);
+	if (!error && source->archive_count && add_archives(source, image, ret_objects))
+		error = gt_patch_fail_memory(diag);
+	return error;
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+/* The kernels that modules and objects have. */
+struct linked_kernels {
+	struct gt_hash *names;
+	uint32_t device;
+	bool failed; /* no memory */
+};
+
+static void add_kernel(struct linked_kernels *kernels, const char *name)
+{
+	kernels->failed |= gt_hash_set_str(kernels->names, name, kernels) != 0;
+}
+
+/* What is no cubin has none. */
+static void add_cubin_kernels(struct linked_kernels *kernels,
+			      const struct gt_fatbin_payload *payload)
+{
+	gt_auto_cubin cubin = {0};
+
+	kernels->failed |= gt_cubin_read(payload->data, payload->size, &cubin, NULL) == -ENOMEM;
+	for (size_t i = 0; i < cubin.count; i++)
+		add_kernel(kernels, cubin.kernels[i].name);
+}
+
+/* Of the device code of a member the cubin that is linked. */
+static int add_member_kernels(void *context, const char *name, const void *code, size_t size)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	gt_auto_fatbin_payload payload = {0};
+	struct linked_kernels *kernels = context;
+	const struct gt_fatbin_entry *entry = NULL;
+
+	if (!gt_fatbin_open(code, size, &fatbin, NULL))
+		entry = gt_fatbin_best_cubin(fatbin, kernels->device);
+	if (entry && !gt_fatbin_extract(entry, &payload, NULL))
+		add_cubin_kernels(kernels, &payload);
+	return 0;
+}
+
+static void add_kernels(struct linked_kernels *kernels, const struct gt_patch_image *image,
+			const struct gt_patch_objects *objects)
+{
+	gt_vec_each (part, &image->parts)
+		for (const struct gt_ptx_function *function = part->module->functions; function;
+		     function = function->next)
+			if (function->is_entry && function->body)
+				add_kernel(kernels, function->name);
+	gt_vec_each (cubin, &objects->cubins)
+		add_cubin_kernels(kernels, cubin);
+	for (size_t i = 0; i < objects->archive_count; i++)
+		gt_archive_each(objects->archives[i].text, objects->archives[i].length,
+				add_member_kernels, kernels, NULL);
+}
+
+int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_image *image,
+			   const struct gt_patch_objects *objects, uint32_t device,
+			   struct gt_diag *diag)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	struct linked_kernels kernels = {.names = names, .device = device};
+
+	if (names)
+		add_kernels(&kernels, image, objects);
+	if (!names || kernels.failed)
+		return gt_patch_fail_memory(diag);
+	for (size_t i = 0; i < cubin->count; i++)
+		if (!gt_hash_get_str(names, cubin->kernels[i].name))
+			return gt_diag(diag, -ENODATA, "patch", NULL,
+				       "SASS only: the PTX of kernel %s is missing",
+				       cubin->kernels[i].name);
+	return 0;
 }
 
 /* ---- patching -------------------------------------------------------------------------- */
@@ -159,8 +287,11 @@ int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_
 		else
 			put_text(image, part->result.text.data, part->result.text.length);
 	}
-	gt_vec_each (object, objects)
-		put_input(image, GT_LINK_CUBIN, object->data, object->size);
+	gt_vec_each (cubin, &objects->cubins)
+		put_input(image, GT_LINK_CUBIN, cubin->data, cubin->size);
+	for (size_t i = 0; i < objects->archive_count; i++)
+		put_input(image, GT_LINK_ARCHIVE, objects->archives[i].text,
+			  objects->archives[i].length);
 	if (image->result.scope == GT_PATCH_NONE)
 		gt_strbuf_clear(&image->inputs);
 	return image->inputs.failed && !error ? gt_patch_fail_memory(diag) : error;

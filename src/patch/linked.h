@@ -15,19 +15,29 @@ int gt_patch_fail_memory(struct gt_diag *diag);
  */
 bool gt_patch_may_be_object(const struct gt_fatbin_entry *entry);
 
-/* Machine code to be linked, decompressed. */
+/* Machine code to be linked. */
 struct gt_patch_objects {
-	struct gt_fatbin_payload *items;
-	size_t count, capacity;
+	GT_VEC(struct gt_fatbin_payload) cubins;
+	const struct gt_cubin_text *archives; /* the source's */
+	size_t archive_count;
 };
 void gt_patch_objects_clear(struct gt_patch_objects *objects);
 
 /*
- * Read those of the source's objects that are linked with its texts: relocatable cubins whose PTX
- * is not among them. 0, -EINVAL, -E2BIG, -ENOMEM. The caller clears them, also after an error.
+ * Read those of the source's objects that are linked with the modules of the image: relocatable
+ * cubins whose PTX is not among them, and archives if they call functions that none of them has. 0,
+ * -EINVAL, -E2BIG, -ENOMEM. The caller clears them, also after an error.
  */
-int gt_patch_read_objects(const struct gt_patch_source *source,
+int gt_patch_read_objects(const struct gt_patch_source *source, const struct gt_patch_image *image,
 			  struct gt_patch_objects *ret_objects, struct gt_diag *diag);
+
+/*
+ * Check that the modules and the objects have all kernels of a linked cubin. device: of the objects
+ * in archives that are for it. 0, -ENODATA, -ENOMEM.
+ */
+int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_image *image,
+			   const struct gt_patch_objects *objects, uint32_t device,
+			   struct gt_diag *diag);
 
 /* Patch the modules of the image; the inputs of their link are not empty if a program matches. */
 int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_objects *objects,

@@ -109,6 +109,16 @@ static void put_session(const struct gt_inject *inject, struct gt_strbuf *text)
 		put_string(text, options->kernels[i]);
 }
 
+static void put_texts(const struct gt_cubin_text *texts, size_t count, struct gt_strbuf *text)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gt_sha256 digest = gt_sha256(texts[i].text, texts[i].length);
+
+		put_bytes(text, &digest, sizeof(digest));
+	}
+	put_number(text, count);
+}
+
 /* What the patched text depends on, numbers excepted. False: no memory. */
 static bool make_key(const struct gt_inject_query *query, const struct gt_patch_source *source,
 		     struct gt_sha256 *ret_key)
@@ -122,18 +132,14 @@ static bool make_key(const struct gt_inject_query *query, const struct gt_patch_
 	put_number(&text, entry->flags);
 	put_bytes(&text, entry->name, entry->name ? entry->name_length : 0);
 	put_bytes(&text, entry->options, entry->options ? entry->options_length : 0);
-	for (size_t i = 0; i < source->text_count; i++) {
-		const struct gt_sha256 digest =
-			gt_sha256(source->texts[i].text, source->texts[i].length);
-
-		put_bytes(&text, &digest, sizeof(digest));
-	}
+	put_texts(source->texts, source->text_count, &text);
 	for (size_t i = 0; i < source->object_count; i++) {
 		const struct gt_fatbin_entry *object = source->objects[i];
 		const struct gt_sha256 digest = gt_sha256(object->payload, object->payload_size);
 
 		put_bytes(&text, &digest, sizeof(digest));
 	}
+	put_texts(source->archives, source->archive_count, &text);
 	for (size_t i = 0; source->cubin && i < source->cubin->count; i++)
 		put_string(&text, source->cubin->kernels[i].name);
 	*ret_key = gt_sha256(text.data, text.length);

@@ -69,13 +69,16 @@ static void save_module(const struct gt_inject_job *job, uint32_t part, const ch
 static void save_inputs(const struct gt_inject_job *job, const struct gt_inject_bytes *bytes)
 {
 	const char *at = bytes->data, *end = at + bytes->size;
+	static const char *const suffixes[] = {
+		[GT_LINK_PTX] = "ptx",
+		[GT_LINK_CUBIN] = "cubin",
+		[GT_LINK_ARCHIVE] = "a",
+	};
 	struct gt_link_input input;
 
 	for (uint32_t part = 1; gt_link_next(&at, end, &input); part++)
-		if (input.kind == GT_LINK_PTX)
-			save_module(job, part, "ptx", input.data, input.size - 1);
-		else
-			save_module(job, part, "cubin", input.data, input.size);
+		save_module(job, part, suffixes[input.kind], input.data,
+			    input.size - (input.kind == GT_LINK_PTX));
 }
 
 /* The PTX of a fatbin that gputap has written. */

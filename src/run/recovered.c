@@ -11,7 +11,7 @@
 #include "fatbin/fatbin.h"
 
 struct gt_recovered {
-	struct gt_hash *records; /* key of a cubin -> struct gt_cubin_texts */
+	struct gt_hash *records; /* key of a cubin -> struct gt_cubin_ptx, without options */
 	size_t bytes, max_bytes, dropped;
 	struct gt_file_cache *files; /* NULL: none */
 };
@@ -31,7 +31,7 @@ struct gt_recovered *gt_recovered_new(const char *directory)
 
 static void free_record(void *record)
 {
-	gt_cubin_texts_clear(record);
+	gt_cubin_ptx_clear(record);
 	free(record);
 }
 
@@ -62,12 +62,14 @@ size_t gt_recovered_dropped(const struct gt_recovered *recovered)
 
 /* ---- records --------------------------------------------------------------------------- */
 
-static size_t count_bytes(const struct gt_cubin_texts *texts)
+static size_t count_bytes(const struct gt_cubin_ptx *ptx)
 {
 	size_t bytes = 0;
 
-	gt_vec_each (text, texts)
+	gt_vec_each (text, &ptx->texts)
 		bytes += text->length;
+	gt_vec_each (archive, &ptx->archives)
+		bytes += archive->length;
 	return bytes;
 }
 
@@ -83,6 +85,13 @@ static int copy_texts(const struct gt_cubin_texts *from, struct gt_cubin_texts *
 	return error;
 }
 
+static int copy_ptx(const struct gt_cubin_ptx *from, struct gt_cubin_ptx *to)
+{
+	int error = copy_texts(&from->texts, &to->texts);
+
+	return error ? error : copy_texts(&from->archives, &to->archives);
+}
+
 /* What the key of a record is the digest of. */
 struct recovered_name {
 	char domain[16];
@@ -94,7 +103,7 @@ struct recovered_name {
 static bool find_key(uid_t user, const void *data, size_t size, struct gt_sha256 *ret_key)
 {
 	size_t cubin = gt_cubin_size(data, size);
-	struct recovered_name name = {.domain = "gputap PTX 1", .user = user};
+	struct recovered_name name = {.domain = "gputap PTX 2", .user = user};
 
 	if (!cubin || cubin > GT_RECOVERED_MAX_CUBIN)
 		return false;
@@ -105,71 +114,103 @@ static bool find_key(uid_t user, const void *data, size_t size, struct gt_sha256
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-/* A file: this, the length of each text, the texts. */
+/* A file: this, the length of each text and archive, the texts, the archives. */
 struct recovered_file {
 	char magic[8];
-	uint64_t count;
+	uint64_t texts, archives; /* their numbers */
 };
 
-static const char file_magic[8] = {'g', 'p', 'u', 't', 'a', 'p', 'P', '1'};
+static const char file_magic[8] = {'g', 'p', 'u', 't', 'a', 'p', 'P', '2'};
+
+static void put_lengths(const struct gt_cubin_texts *texts, struct gt_strbuf *bytes)
+{
+	gt_vec_each (text, texts) {
+		uint64_t length = text->length;
+
+		gt_strbuf_add(bytes, (const char *)&length, sizeof(length));
+	}
+}
+
+static void put_contents(const struct gt_cubin_texts *texts, struct gt_strbuf *bytes)
+{
+	gt_vec_each (text, texts)
+		gt_strbuf_add(bytes, text->text, text->length);
+}
 
 /* A file that cannot be written is of no importance: the PTX is in memory. */
 static void write_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
-			 const struct gt_cubin_texts *texts)
+			 const struct gt_cubin_ptx *ptx)
 {
-	struct recovered_file header = {.count = texts->count};
+	struct recovered_file header = {.texts = ptx->texts.count, .archives = ptx->archives.count};
 	gt_auto_strbuf bytes = GT_STRBUF_INIT;
 
 	if (!recovered->files)
 		return;
 	memcpy(header.magic, file_magic, sizeof(header.magic));
 	gt_strbuf_add(&bytes, (const char *)&header, sizeof(header));
-	gt_vec_each (text, texts) {
-		uint64_t length = text->length;
-
-		gt_strbuf_add(&bytes, (const char *)&length, sizeof(length));
-	}
-	gt_vec_each (text, texts)
-		gt_strbuf_add(&bytes, text->text, text->length);
+	put_lengths(&ptx->texts, &bytes);
+	put_lengths(&ptx->archives, &bytes);
+	put_contents(&ptx->texts, &bytes);
+	put_contents(&ptx->archives, &bytes);
 	if (!bytes.failed)
 		gt_file_cache_write(recovered->files, key, bytes.data, bytes.length);
 }
 
-/* Read the texts of a file. 0, -EINVAL, -ENOMEM. */
-static int parse_record(const char *data, size_t size, struct gt_cubin_texts *texts)
+/* What is not read yet of a file. */
+struct recovered_rest {
+	const char *lengths, *contents;
+	size_t size; /* of the contents */
+};
+
+/* Read some texts or, which may have NULs, archives. 0, -EINVAL, -ENOMEM. */
+static int parse_texts(struct recovered_rest *rest, uint64_t count, bool is_text,
+		       struct gt_cubin_texts *texts)
 {
-	struct recovered_file header;
-	const char *text;
 	int error = 0;
 
-	if (size < sizeof(header))
-		return -EINVAL;
-	memcpy(&header, data, sizeof(header));
-	data += sizeof(header);
-	size -= sizeof(header);
-	if (memcmp(header.magic, file_magic, sizeof(header.magic)) != 0 ||
-	    header.count > GT_CUBIN_MAX_TEXTS || header.count * sizeof(uint64_t) > size)
-		return -EINVAL;
-	text = data + header.count * sizeof(uint64_t);
-	size -= header.count * sizeof(uint64_t);
-	for (uint64_t i = 0; i < header.count && !error; i++) {
+	for (uint64_t i = 0; i < count && !error; i++) {
 		uint64_t length;
 
-		memcpy(&length, data + i * sizeof(length), sizeof(length));
-		if (length > size || memchr(text, 0, length))
+		memcpy(&length, rest->lengths, sizeof(length));
+		if (length > rest->size || (is_text && memchr(rest->contents, 0, length)))
 			return -EINVAL;
-		error = gt_cubin_texts_add(texts, text, length);
-		text += length;
-		size -= length;
+		error = gt_cubin_texts_add(texts, rest->contents, length);
+		rest->lengths += sizeof(length);
+		rest->contents += length;
+		rest->size -= length;
 	}
 	return error;
 }
 
+/* Read a file. 0, -EINVAL, -ENOMEM. */
+static int parse_record(const char *data, size_t size, struct gt_cubin_ptx *ptx)
+{
+	struct recovered_file header;
+	struct recovered_rest rest;
+	size_t lengths;
+	int error;
+
+	if (size < sizeof(header))
+		return -EINVAL;
+	memcpy(&header, data, sizeof(header));
+	if (memcmp(header.magic, file_magic, sizeof(header.magic)) != 0 ||
+	    header.texts > GT_CUBIN_MAX_TEXTS || header.archives > GT_CUBIN_MAX_TEXTS)
+		return -EINVAL;
+	lengths = (header.texts + header.archives) * sizeof(uint64_t);
+	if (lengths > size - sizeof(header))
+		return -EINVAL;
+	rest.lengths = data + sizeof(header);
+	rest.contents = rest.lengths + lengths;
+	rest.size = size - sizeof(header) - lengths;
+	error = parse_texts(&rest, header.texts, true, &ptx->texts);
+	return error ? error : parse_texts(&rest, header.archives, false, &ptx->archives);
+}
+
 /* Find the record of an earlier run. 0, -ENODATA, -ENOMEM. */
 static int read_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
-		       struct gt_cubin_texts *texts)
+		       struct gt_cubin_ptx *ptx)
 {
-	struct gt_cubin_texts found = {0};
+	gt_auto_cubin_ptx found = {0};
 	gt_auto_file file = {0};
 	int error = recovered->files ? gt_file_cache_read(recovered->files, key, &file) : -ENOENT;
 
@@ -179,8 +220,7 @@ static int read_record(struct gt_recovered *recovered, const struct gt_sha256 *k
 			gt_file_cache_remove(recovered->files, key);
 	}
 	if (!error)
-		error = copy_texts(&found, texts);
-	gt_cubin_texts_clear(&found);
+		error = copy_ptx(&found, ptx);
 	return error && error != -ENOMEM ? -ENODATA : error;
 }
 
@@ -200,12 +240,12 @@ static void drop_oldest(struct gt_recovered *recovered)
 	free_record(record);
 }
 
-/* Keep the texts of a cubin; they are taken over. */
+/* Keep the PTX of a cubin; it is taken over. */
 static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *key,
-		       struct gt_cubin_texts *texts)
+		       struct gt_cubin_ptx *ptx)
 {
-	struct gt_cubin_texts *record = gt_hash_remove(recovered->records, key, sizeof(*key));
-	size_t bytes = count_bytes(texts);
+	struct gt_cubin_ptx *record = gt_hash_remove(recovered->records, key, sizeof(*key));
+	size_t bytes = count_bytes(ptx);
 
 	if (record) {
 		recovered->bytes -= count_bytes(record);
@@ -218,25 +258,25 @@ static int keep_record(struct gt_recovered *recovered, const struct gt_sha256 *k
 		free(record);
 		return -ENOMEM;
 	}
-	write_record(recovered, key, texts);
-	*record = *texts;
-	*texts = (struct gt_cubin_texts){0};
+	write_record(recovered, key, ptx);
+	*record = *ptx;
+	*ptx = (struct gt_cubin_ptx){0};
 	recovered->bytes += bytes;
 	return 0;
 }
 
-int gt_recovered_find(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts)
+int gt_recovered_find(void *context, const void *cubin, size_t size, struct gt_cubin_ptx *ptx)
 {
 	const struct gt_recovered_search *search = context;
 	struct gt_recovered *recovered = search->recovered;
-	const struct gt_cubin_texts *record;
+	const struct gt_cubin_ptx *record;
 	struct gt_sha256 key;
 
 	if ((!recovered->files && !gt_recovered_count(recovered)) ||
 	    !find_key(search->user, cubin, size, &key))
 		return -ENODATA;
 	record = gt_hash_get(recovered->records, &key, sizeof(key));
-	return record ? copy_texts(record, texts) : read_record(recovered, &key, texts);
+	return record ? copy_ptx(record, ptx) : read_record(recovered, &key, ptx);
 }
 
 /* ---- reports --------------------------------------------------------------------------- */
@@ -247,7 +287,7 @@ struct recovered_report {
 	size_t size; /* of the parts */
 	struct gt_agent_compiled compiled;
 	uint32_t architecture; /* of the cubin */
-	struct gt_cubin_texts texts;
+	struct gt_cubin_ptx ptx;
 	bool has_ltoir;
 };
 
@@ -274,11 +314,20 @@ static bool read_report(const void *data, size_t size, struct recovered_report *
 	return true;
 }
 
+/* Add a copy; inputs of a malicious report may overlap. */
+static int add_bytes(struct recovered_report *report, struct gt_cubin_texts *texts,
+		     const char *bytes, size_t size)
+{
+	size_t max = report->search.recovered->max_bytes, used = count_bytes(&report->ptx);
+
+	if (texts->count == GT_CUBIN_MAX_TEXTS || used > max || size > max - used)
+		return -E2BIG;
+	return gt_cubin_texts_add(texts, bytes, size);
+}
+
 static int add_text(struct recovered_report *report, const char *text, size_t size)
 {
-	if (report->texts.count == GT_CUBIN_MAX_TEXTS)
-		return -ENODATA;
-	return gt_cubin_texts_add(&report->texts, text, strnlen(text, size));
+	return add_bytes(report, &report->ptx.texts, text, strnlen(text, size));
 }
 
 /* The PTX of machine code: its own, or that of an earlier report. */
@@ -288,10 +337,10 @@ static int add_cubin(struct recovered_report *report, const void *data, size_t s
 	int error = gt_cubin_ptx_read(data, size, &ptx, NULL);
 
 	if (error == -ENODATA)
-		return gt_recovered_find(&report->search, data, size, &report->texts);
+		return gt_recovered_find(&report->search, data, size, &report->ptx);
 	if (error)
 		return error == -ENOMEM ? error : -ENODATA;
-	return copy_texts(&ptx.texts, &report->texts);
+	return copy_texts(&ptx.texts, &report->ptx.texts);
 }
 
 /* The PTX of an input whose type its bytes show. */
@@ -332,8 +381,8 @@ static int add_input(struct recovered_report *report, uint32_t number)
 		report->has_ltoir = true;
 		return 0;
 	case GT_AGENT_INPUT_LIBRARY:
-		/* Of the device runtime, which a linker adds where it is needed. */
-		return 0;
+		/* Such as the device runtime's. */
+		return add_bytes(report, &report->ptx.archives, data, part->size);
 	default:
 		return -EINVAL;
 	}
@@ -370,11 +419,12 @@ static int take_report(struct recovered_report *report)
 		error = add_input(report, i);
 	if (error && error != -ENODATA)
 		return error;
-	if (error || report->has_ltoir || !report->texts.count)
+	if (error || report->has_ltoir || !report->ptx.texts.count)
 		return carries_ptx(cubin, part->size) ? 0 : -EAGAIN;
-	if (count_bytes(&report->texts) > report->search.recovered->max_bytes)
-		return -ENODATA;
-	return keep_record(report->search.recovered, &key, &report->texts);
+	/* Of cubins among the inputs. */
+	if (count_bytes(&report->ptx) > report->search.recovered->max_bytes)
+		return -E2BIG;
+	return keep_record(report->search.recovered, &key, &report->ptx);
 }
 
 int gt_recovered_take(struct gt_recovered *recovered, uid_t user, const void *data, size_t size)
@@ -382,6 +432,6 @@ int gt_recovered_take(struct gt_recovered *recovered, uid_t user, const void *da
 	struct recovered_report report = {.search = {.recovered = recovered, .user = user}};
 	int error = read_report(data, size, &report) ? take_report(&report) : -EINVAL;
 
-	gt_cubin_texts_clear(&report.texts);
+	gt_cubin_ptx_clear(&report.ptx);
 	return error;
 }

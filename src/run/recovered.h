@@ -34,7 +34,7 @@ GT_DEFINE_AUTO(recovered, struct gt_recovered, gt_recovered_free)
 /*
  * Take a report of a user's process: the contents of its file. 0; -EAGAIN: neither the cubin nor
  * its inputs have PTX, which the linker may make if inputs are LTO-IR or contain it; -EINVAL:
- * malformed; -ENOMEM.
+ * malformed; -E2BIG: more than the limit of bytes; -ENOMEM.
  */
 int gt_recovered_take(struct gt_recovered *recovered, uid_t user, const void *data, size_t size);
 
@@ -45,7 +45,7 @@ struct gt_recovered_search {
 };
 
 /* Find the PTX of a cubin: gt_patch_recovery.find, with a gt_recovered_search as its context. */
-int gt_recovered_find(void *search, const void *cubin, size_t size, struct gt_cubin_texts *texts);
+int gt_recovered_find(void *search, const void *cubin, size_t size, struct gt_cubin_ptx *ptx);
 
 /* Set the limit of bytes in memory, in place of GT_RECOVERED_MAX_BYTES. */
 void gt_recovered_set_limit(struct gt_recovered *recovered, size_t bytes);

@@ -342,6 +342,21 @@ compile_nvjitlink() {
 	[[ $output == *"Undefined reference to '__cudaCDP2LaunchDeviceV2'"* ]]
 }
 
+@test "an archive that nvJitLink linked is linked with the patched PTX, also in a later run" {
+	need_command nvcc
+	compile_nvjitlink linked -lnvJitLink
+	nvcc_once runtime.ptx -arch=$arch -rdc=true -ptx "$programs/runtime.cu"
+	export GPUTAP_CACHE=$PWD/cache
+	gputap run --gpu soft --save-modules saved program.o -- \
+		./linked data runtime.ptx "$cuda/lib64/libcudadevrt.a"
+	expect_status 0
+	expect_output_line '^add: 1000 sums are right$'
+	cmp saved/module-1-2.a "$cuda/lib64/libcudadevrt.a"
+	ptxas -c -arch=$arch -o part.cubin saved/module-1-1.ptx
+	nvlink -arch=$arch -o linked.cubin part.cubin saved/module-1-2.a
+	inserted ./linked data runtime.ptx "$cuda/lib64/libcudadevrt.a"
+}
+
 @test "of two libraries that imitate NVRTC, each call reaches its own" {
 	for which in a b; do
 		cat >$which.c <<-END

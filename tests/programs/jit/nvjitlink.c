@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * nvjitlink METHOD FILE… [-- OPTIONS…]: links PTX (.ptx), LTO-IR (.ltoir, .any), fatbins (.fatbin)
- * and cubins by nvJitLink for this device, loads the cubin by METHOD and runs its kernel `add`.
- * With -DDLOPEN, the program opens nvJitLink itself, and uses the functions without a version.
+ * nvjitlink METHOD FILE… [-- OPTIONS…]: links PTX (.ptx), LTO-IR (.ltoir, .any), fatbins (.fatbin),
+ * archives (.a) and cubins by nvJitLink for this device, loads the cubin by METHOD and runs its
+ * kernel `add`. With -DDLOPEN, the program opens nvJitLink itself, and uses the functions without a
+ * version.
  */
 #include <nvJitLink.h>
 
@@ -19,6 +20,8 @@ static nvJitLinkInputType type_of(const char *path)
 		return NVJITLINK_INPUT_FATBIN;
 	if (end && !strcmp(end, ".any"))
 		return NVJITLINK_INPUT_ANY;
+	if (end && !strcmp(end, ".a"))
+		return NVJITLINK_INPUT_LIBRARY;
 	return end && !strcmp(end, ".ltoir") ? NVJITLINK_INPUT_LTOIR : NVJITLINK_INPUT_CUBIN;
 }
 

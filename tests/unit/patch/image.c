@@ -328,11 +328,10 @@ TEST("several PTX entries for one architecture are linked")
 }
 
 /* A cubin for sm_90; is_linked: not to be linked with others. */
-static char *make_object(const char *function, bool is_linked, const struct made_source *source,
-			 size_t *ret_size)
+static char *make_object(const struct made_kernel *kernel, bool is_linked,
+			 const struct made_source *source, size_t *ret_size)
 {
-	const struct made_kernel device = {.name = function, .is_device = 1};
-	char *cubin = make_cubin_with(&device, 1, 0, source, ret_size);
+	char *cubin = make_cubin_with(kernel, 1, 0, source, ret_size);
 	const Elf64_Half type = is_linked ? ET_EXEC : ET_REL;
 
 	memcpy(cubin + offsetof(Elf64_Ehdr, e_type), &type, sizeof(type));
@@ -362,9 +361,13 @@ static void patch_with_runtime(struct patched_image *patched, const char *sectio
 	static const struct made_source none;
 	gt_auto_strbuf data = GT_STRBUF_INIT;
 	size_t linked_size, part_size, runtime_size;
-	gt_autofree char *linked = make_object("whole", true, &none, &linked_size);
-	gt_autofree char *part = make_object("part", false, &none, &part_size);
-	gt_autofree char *runtime = make_object("runtime", false, &none, &runtime_size);
+	gt_autofree char *linked = make_object(
+		&(struct made_kernel){.name = "whole", .is_device = 1}, true, &none, &linked_size);
+	gt_autofree char *part = make_object(&(struct made_kernel){.name = "part", .is_device = 1},
+					     false, &none, &part_size);
+	gt_autofree char *runtime =
+		make_object(&(struct made_kernel){.name = "runtime", .is_device = 1}, false, &none,
+			    &runtime_size);
 
 	add_container(&data, linked, linked_size, NULL);
 	add_container(&data, part, part_size, KERNEL("sm_75", "k"));
@@ -379,7 +382,8 @@ TEST("a part with machine code alone, such as the device runtime, is linked with
 	static const struct made_source source;
 	struct gt_link_input inputs[2];
 	size_t size;
-	gt_autofree char *runtime = make_object("runtime", false, &source, &size);
+	gt_autofree char *runtime = make_object(
+		&(struct made_kernel){.name = "runtime", .is_device = 1}, false, &source, &size);
 
 	patch_with_runtime(&patched, "gpu/entry/k", NULL);
 	CHECK_INT(patched.image.result.scope, GT_PATCH_WHOLE);
@@ -407,18 +411,20 @@ TEST("each part of a linked program has PTX for the best architecture of its own
 	CHECK_STR(inputs[1].data, KERNEL("sm_90", "runtime"));
 }
 
-TEST("a part whose PTX the linked cubin carries is not linked twice")
+TEST("a part whose PTX the linked cubin carries is not linked twice; kernels of others may miss "
+     "PTX")
 {
-	static const struct made_kernel kernel = {.name = "k"};
+	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "of_other"}};
 	const struct made_source source = {
 		.texts = {{".nv_debug_ptx_txt.1", KERNEL("sm_90", "k")}}};
 	auto_patched_image patched = {0};
 	gt_auto_strbuf data = GT_STRBUF_INIT;
 	struct gt_link_input inputs[2];
 	size_t sizes[3];
-	gt_autofree char *linked = make_cubin_with(&kernel, 1, 0, &source, &sizes[0]);
-	gt_autofree char *part = make_object("k", false, &source, &sizes[1]);
-	gt_autofree char *other = make_object("other", false, &(struct made_source){0}, &sizes[2]);
+	gt_autofree char *linked = make_cubin_with(kernels, 2, 0, &source, &sizes[0]);
+	gt_autofree char *part = make_object(&kernels[0], false, &source, &sizes[1]);
+	gt_autofree char *other =
+		make_object(&kernels[1], false, &(struct made_source){0}, &sizes[2]);
 
 	add_container(&data, linked, sizes[0], NULL);
 	add_container(&data, part, sizes[1], NULL);
@@ -430,20 +436,22 @@ TEST("a part whose PTX the linked cubin carries is not linked twice")
 	CHECK_INT(inputs[1].size, sizes[2]);
 }
 
+typedef int find_ptx(void *context, const void *cubin, size_t size, struct gt_cubin_ptx *ptx);
+
 /* The texts of any cubin, as if they had been recorded. */
-static int find_text(void *context, const void *cubin, size_t size, struct gt_cubin_texts *texts)
+static int find_text(void *context, const void *cubin, size_t size, struct gt_cubin_ptx *ptx)
 {
 	const char *text = context;
 
-	return text ? gt_cubin_texts_add(texts, text, strlen(text)) : -ENODATA;
+	return text ? gt_cubin_texts_add(&ptx->texts, text, strlen(text)) : -ENODATA;
 }
 
-static void patch_recovered(struct patched_image *patched, const char *section, const char *text,
-			    bool always)
+static void patch_recovered(struct patched_image *patched, const char *section, find_ptx *find,
+			    const char *text, bool always)
 {
 	static const struct made_kernel kernel = {.name = "k"};
 	const struct gt_patch_recovery recovery = {
-		.find = find_text, .context = (void *)text, .always = always};
+		.find = find, .context = (void *)text, .always = always};
 	struct gt_patch_options options = {.object = &object, .recovery = &recovery};
 	size_t size;
 	gt_autofree char *cubin = make_cubin(&kernel, 1, 0, &size);
@@ -459,16 +467,49 @@ TEST("the PTX that is known of a cubin is patched; without a match it is loaded 
 {
 	auto_patched_image patched = {0}, unknown = {0}, other = {0}, always = {0};
 
-	patch_recovered(&patched, "gpu/entry/k", KERNEL("sm_90", "k"), false);
+	patch_recovered(&patched, "gpu/entry/k", find_text, KERNEL("sm_90", "k"), false);
 	CHECK_INT(patched.error, 0);
 	CHECK_INT(patched.image.result.patched, 1);
-	patch_recovered(&unknown, "gpu/entry/k", NULL, true);
+	patch_recovered(&unknown, "gpu/entry/k", find_text, NULL, true);
 	CHECK_INT(unknown.error, -ENODATA);
-	patch_recovered(&other, "gpu/entry/other", KERNEL("sm_90", "k"), false);
+	patch_recovered(&other, "gpu/entry/other", find_text, KERNEL("sm_90", "k"), false);
 	CHECK(!other.error && !other.image.fatbin.length);
-	patch_recovered(&always, "gpu/entry/other", KERNEL("sm_90", "k"), true);
+	patch_recovered(&always, "gpu/entry/other", find_text, KERNEL("sm_90", "k"), true);
 	CHECK(!always.error && always.image.fatbin.length);
 	CHECK_INT(always.image.result.scope, GT_PATCH_NONE);
+}
+
+/* The context: the text of a cubin that was linked with an archive. */
+static int find_with_archive(void *context, const void *cubin, size_t size,
+			     struct gt_cubin_ptx *ptx)
+{
+	const char *text = context;
+
+	CHECK_INT(gt_cubin_texts_add(&ptx->texts, text, strlen(text)), 0);
+	return gt_cubin_texts_add(&ptx->archives, "!<arch>\n", 8);
+}
+
+TEST("an archive is linked with PTX that calls a function it does not have")
+{
+	static const char *const texts[] = {
+		KERNEL("sm_90", "k") ".func other()\n{\n\tret;\n}\n",
+		KERNEL("sm_90", "k") ".extern .func other();\n",
+	};
+
+	for (size_t i = 0; i < gt_countof(texts); i++) {
+		auto_patched_image patched = {0};
+		struct gt_link_input inputs[2];
+
+		patch_recovered(&patched, "gpu/entry/k", find_with_archive, texts[i], false);
+		CHECK_INT(patched.error, 0);
+		CHECK_INT(patched.image.result.patched, 1);
+		CHECK_INT(patched.image.fatbin.length != 0, i == 0);
+		if (!i)
+			continue;
+		read_inputs(&patched, inputs, 2);
+		CHECK_INT(inputs[1].kind, GT_LINK_ARCHIVE);
+		CHECK(inputs[1].size == 8 && !memcmp(inputs[1].data, "!<arch>\n", 8));
+	}
 }
 
 TEST("the PTX that is known of a cubin is preferred to what the cubin carries")

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "cubin.h"
 #include "fixture.h"
+#include "temporary.h"
 
 #define TEXT "// PTX of k\n"
 
@@ -68,16 +69,16 @@ static void check_texts(struct gt_recovered *recovered, const void *cubin, size_
 			const char *first, const char *second)
 {
 	struct gt_recovered_search search = {.recovered = recovered, .user = USER};
-	struct gt_cubin_texts texts = {0};
-	int error = gt_recovered_find(&search, cubin, size, &texts);
+	gt_auto_cubin_ptx ptx = {0};
+	const struct gt_cubin_texts *texts = &ptx.texts;
+	int error = gt_recovered_find(&search, cubin, size, &ptx);
 
 	CHECK_INT(error, first ? 0 : -ENODATA);
-	CHECK_INT(texts.count, (first != NULL) + (second != NULL));
-	if (first && texts.count)
-		CHECK_STR(texts.items[0].text, first);
-	if (second && texts.count > 1)
-		CHECK_STR(texts.items[1].text, second);
-	gt_cubin_texts_clear(&texts);
+	CHECK_INT(texts->count, (first != NULL) + (second != NULL));
+	if (first && texts->count)
+		CHECK_STR(texts->items[0].text, first);
+	if (second && texts->count > 1)
+		CHECK_STR(texts->items[1].text, second);
 }
 
 TEST("the PTX of a report is that of the cubin with the same bytes")
@@ -178,13 +179,67 @@ TEST("the PTX of one user's cubin is not that of another user's")
 {
 	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
 	struct gt_recovered_search search = {.recovered = recovered, .user = USER + 1};
-	struct gt_cubin_texts texts = {0};
+	gt_auto_cubin_ptx ptx = {0};
 	size_t size;
 	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
 
 	CHECK_INT(take_text(recovered, cubin, size, TEXT), 0);
-	CHECK_INT(gt_recovered_find(&search, cubin, size, &texts), -ENODATA);
-	gt_cubin_texts_clear(&texts);
+	CHECK_INT(gt_recovered_find(&search, cubin, size, &ptx), -ENODATA);
+}
+
+static void check_archive(struct gt_recovered *recovered, const void *cubin, size_t size)
+{
+	struct gt_recovered_search search = {.recovered = recovered, .user = USER};
+	gt_auto_cubin_ptx ptx = {0};
+
+	CHECK_INT(gt_recovered_find(&search, cubin, size, &ptx), 0);
+	CHECK_INT(ptx.texts.count, 1);
+	CHECK_INT(ptx.archives.count, 1);
+	if (ptx.archives.count == 1) {
+		CHECK_INT(ptx.archives.items[0].length, 12);
+		CHECK(!memcmp(ptx.archives.items[0].text, "!<arch>\na\0b\0", 12));
+	}
+}
+
+TEST("an archive that a cubin was linked with is kept, in files, too")
+{
+	struct temporary directory;
+	gt_auto(recovered) struct gt_recovered *recovered = NULL, *later = NULL;
+	auto_report report = {0};
+	size_t size;
+	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
+
+	CHECK(make_temporary_directory(&directory));
+	recovered = gt_recovered_new(directory.path);
+	put_input(&report, GT_AGENT_INPUT_PTX, TEXT, strlen(TEXT));
+	put_input(&report, GT_AGENT_INPUT_LIBRARY, "!<arch>\na\0b\0", 12);
+	put_cubin(&report, cubin, size);
+	CHECK_INT(take(recovered, &report), 0);
+	check_archive(recovered, cubin, size);
+	later = gt_recovered_new(directory.path);
+	check_archive(later, cubin, size);
+	CHECK(remove_temporary_directory(&directory));
+}
+
+TEST("inputs that overlap cannot use more memory than the limit")
+{
+	gt_auto(recovered) struct gt_recovered *recovered = gt_recovered_new(NULL);
+	gt_auto_strbuf archive = GT_STRBUF_INIT;
+	auto_report report = {0};
+	size_t size;
+	gt_autofree char *cubin = make_cubin(kernels, 1, 0, &size);
+
+	gt_recovered_set_limit(recovered, 8 << 10);
+	for (int i = 0; i < 1 << 10; i++)
+		gt_strbuf_puts(&archive, "bytes...");
+	put_input(&report, GT_AGENT_INPUT_LIBRARY, archive.data, archive.length);
+	report.compiled.inputs[1] = report.compiled.inputs[0];
+	report.compiled.kinds[1] = report.compiled.kinds[0];
+	report.compiled.input_count++;
+	put_input(&report, GT_AGENT_INPUT_PTX, TEXT, strlen(TEXT));
+	put_cubin(&report, cubin, size);
+	CHECK_INT(take(recovered, &report), -E2BIG);
+	CHECK_INT(gt_recovered_count(recovered), 0);
 }
 
 TEST("the oldest PTX is dropped for the newest where the memory is limited")
@@ -204,7 +259,7 @@ TEST("the oldest PTX is dropped for the newest where the memory is limited")
 	CHECK_INT(gt_recovered_dropped(recovered), 1);
 	check_texts(recovered, cubins[0], sizes[0], NULL, NULL);
 	check_texts(recovered, cubins[2], sizes[2], TEXT, NULL);
-	CHECK_INT(take_text(recovered, cubins[0], sizes[0], TEXT TEXT TEXT), -ENODATA);
+	CHECK_INT(take_text(recovered, cubins[0], sizes[0], TEXT TEXT TEXT), -E2BIG);
 	for (int i = 0; i < 3; i++)
 		free(cubins[i]);
 }
