@@ -10,6 +10,7 @@
 
 enum {
 	MAX_GRIDS = 1 << 14,  /* that wait for their launch: more than the agent times at once */
+	MAX_EXCESS = 1 << 11, /* before the first ones are removed, all at once */
 	MAX_FUNCTIONS = 4096, /* whose kernels are known */
 	MAX_TRIED = 128,      /* launches that the first bounds come from */
 	MAX_EDGES = 1 << 18,  /* of the offsets of their pairs with grids */
@@ -62,6 +63,14 @@ void gt_exact_times_free(struct gt_exact_times *times)
 	free(times);
 }
 
+/* Remove the first grids, of which there are too many. */
+static void remove_excess(struct gt_exact_times *times)
+{
+	times->grids.count -= MAX_EXCESS;
+	memmove(times->grids.items, times->grids.items + MAX_EXCESS,
+		times->grids.count * sizeof(*times->grids.items));
+}
+
 int gt_exact_times_add(struct gt_exact_times *times, const struct gt_exact_grid *grid)
 {
 	const struct exact_waiting waiting = {.grid = *grid};
@@ -70,13 +79,10 @@ int gt_exact_times_add(struct gt_exact_times *times, const struct gt_exact_grid 
 
 	if ((int64_t)(grid->last - grid->first) < 0)
 		return -EINVAL;
-	if (times->grids.count < MAX_GRIDS) {
-		if (gt_vec_push(&times->grids, waiting))
-			return -ENOMEM;
-	} else {
-		memmove(times->grids.items, times->grids.items + 1,
-			(times->grids.count - 1) * sizeof(*times->grids.items));
-	}
+	if (times->grids.count == MAX_GRIDS + MAX_EXCESS)
+		remove_excess(times);
+	if (gt_vec_push(&times->grids, waiting))
+		return -ENOMEM;
 	grids = times->grids.items;
 	for (at = times->grids.count - 1; at && (int64_t)(grids[at - 1].grid.last - grid->last) > 0;
 	     at--)

@@ -212,6 +212,32 @@ TEST("an offset that proves wrong is searched for again")
 	CHECK_INT(match(), 1);
 }
 
+/* The start of one of many grids, each of 50 us. */
+static uint64_t start_of(uint64_t number)
+{
+	return 20 * MS + number * 100 * US;
+}
+
+static void put_launch_of(uint64_t number, bool is_kept)
+{
+	uint64_t first = start_of(number), last = first + 50 * US;
+
+	put_launch(1002, first - 5 * US, last + 5 * US, is_kept ? first : 0, is_kept ? last : 0);
+}
+
+TEST("of more grids without a launch than 18432, the last 16384 are kept and the first are not")
+{
+	begin();
+	put_both(1, 10 * MS, 11 * MS, 5 * US, 5 * US);
+	CHECK_INT(match(), 1);
+	for (uint64_t i = 0; i < 20000; i++)
+		put_grid(next_id++, 2, start_of(i), start_of(i) + 50 * US);
+	put_launch_of(0, false);
+	put_launch_of(20000 - 16384, true);
+	put_launch_of(19999, true);
+	CHECK_INT(match(), 2);
+}
+
 TEST("values from a hostile process do no harm, and are errors where they are impossible")
 {
 	const uint64_t values[] = {0, 1, INT64_MAX, UINT64_MAX / 2 + 2, UINT64_MAX};
