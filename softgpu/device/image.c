@@ -80,14 +80,37 @@ static CUresult add_cubins(struct sg_image *image, const struct gt_fatbin *fatbi
 	return result;
 }
 
+/* The PTX for the lowest architecture above this device's, or NULL. */
+static const struct gt_fatbin_entry *find_newer_ptx(const struct gt_fatbin *fatbin)
+{
+	const struct gt_fatbin_entry *found = NULL;
+
+	for (size_t i = 0; i < fatbin->entry_count; i++) {
+		const struct gt_fatbin_entry *entry = &fatbin->entries[i];
+
+		if (entry->kind == GT_FATBIN_KIND_PTX &&
+		    entry->architecture > sg_state.config.arch &&
+		    (!found || entry->architecture < found->architecture))
+			found = entry;
+	}
+	return found;
+}
+
 static CUresult report_no_ptx(const struct gt_fatbin *fatbin, struct gt_diag *diag)
 {
+	const struct gt_fatbin_entry *newer = find_newer_ptx(fatbin);
 	uint32_t sass = 0, arch = sg_state.config.arch;
 
 	for (size_t i = 0; i < fatbin->entry_count; i++)
 		if (fatbin->entries[i].kind == GT_FATBIN_KIND_ELF)
 			sass = fatbin->entries[i].architecture;
-	if (sass)
+	if (newer)
+		gt_diag(diag, -ENOENT, "fatbin", NULL,
+			"the PTX is for compute capability %u.%u, this device has %u.%u: set "
+			"SOFTGPU_ARCH=%u, or build with -gencode arch=compute_%u,code=compute_%u",
+			newer->architecture / 10, newer->architecture % 10, arch / 10, arch % 10,
+			newer->architecture, arch, arch);
+	else if (sass)
 		gt_diag(diag, -ENOENT, "fatbin", NULL,
 			"only SASS for sm_%u, no PTX: build with -gencode "
 			"arch=compute_%u,code=compute_%u, or with -lineinfo",
@@ -100,11 +123,10 @@ static CUresult report_no_ptx(const struct gt_fatbin *fatbin, struct gt_diag *di
 	return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* The PTX of the best architecture in a container. */
-static CUresult add_container(struct sg_image *image, const struct gt_fatbin *container,
-			      struct gt_diag *diag)
+/* The PTX in a container for the architecture of one of its entries. */
+static CUresult add_parts(struct sg_image *image, const struct gt_fatbin *container,
+			  const struct gt_fatbin_entry *best, struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry *best = gt_fatbin_best_ptx(container, sg_state.config.arch);
 	CUresult result = CUDA_SUCCESS;
 
 	for (size_t i = 0; best && i < container->entry_count && !result; i++)
@@ -113,18 +135,52 @@ static CUresult add_container(struct sg_image *image, const struct gt_fatbin *co
 	return result;
 }
 
-/* All of it is linked, since each part of a linked program has a container of its own. */
-static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
-			 struct gt_diag *diag)
+/* The PTX of the best architecture in a container. */
+static CUresult add_container(struct sg_image *image, const struct gt_fatbin *container,
+			      struct gt_diag *diag)
+{
+	return add_parts(image, container, gt_fatbin_best_ptx(container, sg_state.config.arch),
+			 diag);
+}
+
+/*
+ * The PTX for a newer device of a container that a real device of this architecture executes, too,
+ * since it has machine code for it: `nvcc -arch=all-major` adds PTX for the newest device alone.
+ */
+static CUresult add_newer(struct sg_image *image, const struct gt_fatbin *container,
+			  struct gt_diag *diag)
+{
+	if (!gt_fatbin_best_cubin(container, sg_state.config.arch))
+		return CUDA_SUCCESS;
+	image->is_newer = true;
+	return add_parts(image, container, find_newer_ptx(container), diag);
+}
+
+static CUresult add_containers(struct sg_image *image, const struct gt_fatbin *fatbin,
+			       CUresult (*add)(struct sg_image *image,
+					       const struct gt_fatbin *container,
+					       struct gt_diag *diag),
+			       struct gt_diag *diag)
 {
 	CUresult result = CUDA_SUCCESS;
 	struct gt_fatbin container;
 	size_t cursor = 0;
 
 	while (!result && gt_fatbin_next_container(fatbin, &cursor, &container))
-		result = add_container(image, &container, diag);
+		result = add(image, &container, diag);
+	return result;
+}
+
+/* All of it is linked, since each part of a linked program has a container of its own. */
+static CUresult add_best(struct sg_image *image, const struct gt_fatbin *fatbin,
+			 struct gt_diag *diag)
+{
+	CUresult result = add_containers(image, fatbin, add_container, diag);
+
 	if (!result && !image->texts.count)
 		result = add_cubins(image, fatbin, diag);
+	if (!result && !image->texts.count)
+		result = add_containers(image, fatbin, add_newer, diag);
 	if (!result && !image->texts.count)
 		return report_no_ptx(fatbin, diag);
 	return result;

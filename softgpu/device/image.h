@@ -2,6 +2,7 @@
 /* The PTX in the images that programs load. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cuda.h>
@@ -16,6 +17,7 @@ struct sg_image_text {
 
 struct sg_image {
 	GT_VEC(struct sg_image_text) texts;
+	bool is_newer;          /* the PTX is for an architecture above this device's */
 	uint32_t max_registers; /* the lowest -maxrregcount that it was compiled with; 0: none */
 };
 
@@ -29,9 +31,9 @@ static inline void sg_image_limit_registers(struct sg_image *image, uint32_t lim
 /*
  * Finds the PTX in an image: PTX text, a fatbin, a fatbin's wrapper (version 2: the fatbins that it
  * lists). size 0: unknown. Of each fatbin the PTX for the highest architecture that this device
- * runs is taken; where there is none, the PTX that cubins with line information carry.
- * CUDA_ERROR_NO_BINARY_FOR_GPU: there is none; CUDA_ERROR_INVALID_IMAGE: it is malformed, or no
- * device code.
+ * runs is taken; where there is none, the PTX that cubins with line information carry; else that
+ * for the next architecture, if there is a cubin for this device. CUDA_ERROR_NO_BINARY_FOR_GPU:
+ * there is none; CUDA_ERROR_INVALID_IMAGE: it is malformed, or no device code.
  */
 CUresult sg_image_read(const void *image, size_t size, struct sg_image *ret_image,
 		       struct gt_diag *diag);

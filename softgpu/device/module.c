@@ -102,7 +102,7 @@ static CUresult parse_all(const struct sg_image *image, struct gt_ptx_module **p
 				parsed[i]->version_major, parsed[i]->version_minor, MAX_PTX_MAJOR);
 			return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
 		}
-		if (parsed[i]->sm > sg_state.config.arch) {
+		if (parsed[i]->sm > sg_state.config.arch && !image->is_newer) {
 			gt_diag(diag, -EINVAL, "ptx", NULL,
 				"the PTX is for sm_%u, this device is sm_%u (SOFTGPU_ARCH)",
 				parsed[i]->sm, sg_state.config.arch);

@@ -319,6 +319,44 @@ TEST("PTX for a newer device cannot be loaded")
 	end(&driver);
 }
 
+/* Load a fatbin of machine code for an architecture, and of PTX for newer ones. */
+static CUresult load_with_code_for(uint32_t architecture, CUmodule *ret_module)
+{
+	static const char newest[] = ".version 8.7\n.target sm_120\n.address_size 64\n",
+			  newer[] = ".version 8.7\n.target sm_100\n.address_size 64\n"
+				    ".visible .entry k()\n{\n\tret;\n}\n",
+			  code[64] = "\x7f"
+				     "ELF\2\1\1";
+	const struct gt_fatbin_source sources[] = {
+		{.kind = GT_FATBIN_KIND_ELF,
+		 .version_major = 1,
+		 .architecture = architecture,
+		 .data = code,
+		 .size = sizeof(code)},
+		{.kind = GT_FATBIN_KIND_PTX, .data = newest, .size = strlen(newest)},
+		{.kind = GT_FATBIN_KIND_PTX, .data = newer, .size = strlen(newer)}};
+	gt_auto_strbuf image = GT_STRBUF_INIT;
+
+	CHECK_INT(gt_fatbin_write(sources, gt_countof(sources), GT_FATBIN_COMPRESSION_NONE, &image,
+				  NULL),
+		  0);
+	return cuModuleLoadData(ret_module, image.data);
+}
+
+TEST("PTX for the next device is executed where there is machine code for this one")
+{
+	struct driver driver = begin();
+	CUfunction function;
+	CUmodule module;
+
+	CHECK_CUDA(load_with_code_for(75, &module), CUDA_ERROR_NO_BINARY_FOR_GPU);
+	CHECK_OK(load_with_code_for(90, &module));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	CHECK_OK(cuCtxSynchronize());
+	end(&driver);
+}
+
 TEST("PTX of every toolkit of CUDA 13 can be loaded, that of a later major version cannot")
 {
 	struct driver driver = begin();
