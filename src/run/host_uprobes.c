@@ -197,7 +197,8 @@ static bool means_launch(const struct gt_uprobe_section *section)
 {
 	static const char template[] = "_Z16cudaLaunchKernelI";
 
-	return !strncmp(section->function, template, strlen(template));
+	/* An offset is one of its own instructions. */
+	return !section->offset && !strncmp(section->function, template, strlen(template));
 }
 
 /* 1: found; 0: the file does not define the function; or -Exxx. */
