@@ -32,12 +32,12 @@ static CUresult append_image(struct sg_image *image, const void *data, size_t si
 			text->text = NULL;
 	}
 	sg_image_limit_registers(image, found.max_registers);
+	image->is_newer |= found.is_newer;
 	sg_image_free(&found);
 	return result;
 }
 
-/* Whether code is the cubin of libcudadevrt: of its own kernels alone. */
-static bool is_device_runtime(const void *code, size_t size)
+bool sg_is_device_runtime(const void *code, size_t size)
 {
 	gt_auto_cubin cubin = {0};
 
@@ -53,7 +53,7 @@ static int add_member(void *context, const char *name, const void *code, size_t 
 {
 	struct archive_image *into = context;
 
-	if (!strcmp(name, "cuda_device_runtime.o") || is_device_runtime(code, size))
+	if (!strcmp(name, "cuda_device_runtime.o") || sg_is_device_runtime(code, size))
 		return 0;
 	into->result = append_image(into->image, code, size, name, into->diag);
 	return into->result ? -ECANCELED : 0;

@@ -66,14 +66,29 @@ SG_API CUresult cuLinkCreate(unsigned int count, CUjit_option *options, void **v
 
 /* ---- adding ---------------------------------------------------------------------------- */
 
+/* An image for the link; the functions of the device runtime are the device's own. */
+static CUresult read_input(CUjitInputType type, const void *data, size_t size,
+			   struct sg_image *image, struct gt_diag *diag)
+{
+	bool is_library = type == CU_JIT_INPUT_OBJECT || type == CU_JIT_INPUT_LIBRARY;
+	CUresult result;
+
+	if (type == CU_JIT_INPUT_CUBIN && sg_is_device_runtime(data, size))
+		return CUDA_SUCCESS;
+	result = is_library ? sg_archive_read(data, size, image, diag)
+			    : sg_image_read(data, size, image, diag);
+	if (result || !image->is_newer)
+		return result;
+	gt_diag(diag, -ENOENT, "link", NULL,
+		"the PTX is for a newer device: it cannot be linked for this one");
+	return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
 static CUresult read_image(CUlinkState state, CUjitInputType type, const void *data, size_t size,
 			   struct gt_diag *diag)
 {
-	bool is_object = type == CU_JIT_INPUT_CUBIN || type == CU_JIT_INPUT_OBJECT ||
-			 type == CU_JIT_INPUT_LIBRARY;
 	struct sg_image image = {0};
-	CUresult result = is_object ? sg_archive_read(data, size, &image, diag)
-				    : sg_image_read(data, size, &image, diag);
+	CUresult result = read_input(type, data, size, &image, diag);
 
 	if (result) {
 		sg_image_free(&image);

@@ -368,6 +368,9 @@ TEST("a kernel is linked with the cubin of the device runtime; other machine cod
 		free(copy);
 	}
 	free(code);
+	CHECK_CUDA(cuLinkAddData(library.link, CU_JIT_INPUT_CUBIN, (void *)"\1no code", 8, NULL, 0,
+				 NULL, NULL),
+		   CUDA_ERROR_INVALID_IMAGE);
 	code = make_code("other", &size);
 	CHECK_CUDA(cuLinkAddData(library.link, CU_JIT_INPUT_CUBIN, code, size, NULL, 0, NULL, NULL),
 		   CUDA_ERROR_NO_BINARY_FOR_GPU);
