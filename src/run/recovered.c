@@ -330,6 +330,20 @@ static int add_text(struct recovered_report *report, const char *text, size_t si
 	return add_bytes(report, &report->ptx.texts, text, strnlen(text, size));
 }
 
+static int add_ptx(struct recovered_report *report, const struct gt_cubin_ptx *ptx)
+{
+	int error = 0;
+
+	gt_vec_each (text, &ptx->texts)
+		error = error ? error
+			      : add_bytes(report, &report->ptx.texts, text->text, text->length);
+	gt_vec_each (archive, &ptx->archives)
+		error = error ? error
+			      : add_bytes(report, &report->ptx.archives, archive->text,
+					  archive->length);
+	return error;
+}
+
 /* The PTX of machine code: its own, or that of an earlier report. */
 static int add_cubin(struct recovered_report *report, const void *data, size_t size)
 {
@@ -337,10 +351,10 @@ static int add_cubin(struct recovered_report *report, const void *data, size_t s
 	int error = gt_cubin_ptx_read(data, size, &ptx, NULL);
 
 	if (error == -ENODATA)
-		return gt_recovered_find(&report->search, data, size, &report->ptx);
+		error = gt_recovered_find(&report->search, data, size, &ptx);
 	if (error)
 		return error == -ENOMEM ? error : -ENODATA;
-	return copy_texts(&ptx.texts, &report->ptx.texts);
+	return add_ptx(report, &ptx);
 }
 
 /* The PTX of an input whose type its bytes show. */
@@ -375,7 +389,7 @@ static int add_input(struct recovered_report *report, uint32_t number)
 		return add_text(report, data, part->size);
 	case GT_AGENT_INPUT_CODE:
 		return gt_fatbin_classify(data, part->size) == GT_FATBIN_IMAGE_ARCHIVE
-			       ? 0
+			       ? add_bytes(report, &report->ptx.archives, data, part->size)
 			       : add_code(report, data, part->size);
 	case GT_AGENT_INPUT_LTOIR:
 		report->has_ltoir = true;
@@ -421,9 +435,6 @@ static int take_report(struct recovered_report *report)
 		return error;
 	if (error || report->has_ltoir || !report->ptx.texts.count)
 		return carries_ptx(cubin, part->size) ? 0 : -EAGAIN;
-	/* Of cubins among the inputs. */
-	if (count_bytes(&report->ptx) > report->search.recovered->max_bytes)
-		return -E2BIG;
 	return keep_record(report->search.recovered, &key, &report->ptx);
 }
 

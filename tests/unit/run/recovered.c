@@ -212,7 +212,8 @@ TEST("an archive that a cubin was linked with is kept, in files, too")
 	CHECK(make_temporary_directory(&directory));
 	recovered = gt_recovered_new(directory.path);
 	put_input(&report, GT_AGENT_INPUT_PTX, TEXT, strlen(TEXT));
-	put_input(&report, GT_AGENT_INPUT_LIBRARY, "!<arch>\na\0b\0", 12);
+	/* nvJitLink takes one with NVJITLINK_INPUT_ANY, too. */
+	put_input(&report, GT_AGENT_INPUT_CODE, "!<arch>\na\0b\0", 12);
 	put_cubin(&report, cubin, size);
 	CHECK_INT(take(recovered, &report), 0);
 	check_archive(recovered, cubin, size);
