@@ -42,10 +42,10 @@ struct gt_file_part {
 };
 
 /*
- * Finds the first part between `from` and `end` that has data. What is before it are holes, which
+ * Finds the first part between `from` and `end` that has data. Before it are holes, which
  * read as zeros: in a memfd, pages that nothing has touched yet, and that a read would allocate.
- * false: there is none. Of what is no regular file, or is shorter than `end`, everything counts as
- * data.
+ * false: there is none. In a file that is not regular, or is shorter than `end`, everything counts
+ * as data.
  */
 bool gt_file_find_data(int fd, size_t from, size_t end, struct gt_file_part *ret_part);
 

@@ -184,7 +184,10 @@ static __noinline long put_named_process(struct task_struct *task, __u32 process
 	return put_record(room, sizeof(room));
 }
 
-/* The same. Without a list of processes, it is in the map from then on: for its later names. */
+/*
+ * Put the event of a process with its present name. Without a list of processes, it is in the map
+ * from then on: for its later names.
+ */
 static __always_inline long put_process(struct task_struct *task, __u32 process, __u32 thread)
 {
 	long error =
