@@ -44,20 +44,22 @@ static inline bool gt_link_next(const char **at, const char *end, struct gt_link
 {
 	struct gt_link_header header;
 	size_t left = (size_t)(end - *at);
+	const char *data;
 
 	if (left < sizeof(header))
 		return false;
 	memcpy(&header, *at, sizeof(header));
+	data = *at + sizeof(header);
 	left -= sizeof(header);
-	if (!header.size || header.size > left || gt_link_padding(header.size) > left - header.size)
+	if (!header.size || header.size > left ||
+	    gt_link_padding(header.size) > left - header.size || header.kind < GT_LINK_PTX ||
+	    header.kind > GT_LINK_ARCHIVE || (header.kind == GT_LINK_PTX && data[header.size - 1]))
 		return false;
 	*ret_input = (struct gt_link_input){
 		.kind = (enum gt_link_input_kind)header.kind,
-		.data = *at + sizeof(header),
+		.data = data,
 		.size = header.size,
 	};
-	*at = ret_input->data + header.size + gt_link_padding(header.size);
-	if (header.kind == GT_LINK_PTX)
-		return !ret_input->data[header.size - 1];
-	return header.kind == GT_LINK_CUBIN || header.kind == GT_LINK_ARCHIVE;
+	*at = data + header.size + gt_link_padding(header.size);
+	return true;
 }

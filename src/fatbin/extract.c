@@ -79,6 +79,41 @@ int gt_fatbin_extract(const struct gt_fatbin_entry *entry, struct gt_fatbin_payl
 	return 0;
 }
 
+static size_t start_zstd(const struct gt_fatbin_entry *entry, void *start, size_t size)
+{
+	ZSTD_inBuffer from = {.src = entry->payload, .size = entry->payload_size};
+	ZSTD_outBuffer to = {.dst = start, .size = size};
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	size_t result = 1;
+
+	while (stream && to.pos < size && result && !ZSTD_isError(result) && from.pos < from.size)
+		result = ZSTD_decompressStream(stream, &to, &from);
+	ZSTD_freeDStream(stream);
+	return to.pos;
+}
+
+static size_t start_lz4(const struct gt_fatbin_entry *entry, void *start, size_t size)
+{
+	int got = LZ4_decompress_safe_partial((const char *)entry->payload, start,
+					      (int)entry->payload_size, (int)size, (int)size);
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+size_t gt_fatbin_extract_start(const struct gt_fatbin_entry *entry, void *start, size_t size)
+{
+	if (check_size(entry, NULL))
+		return 0;
+	if (size > entry->size)
+		size = entry->size;
+	if (entry->compression == GT_FATBIN_COMPRESSION_ZSTD)
+		return start_zstd(entry, start, size);
+	if (entry->compression == GT_FATBIN_COMPRESSION_LZ4)
+		return start_lz4(entry, start, size);
+	memcpy(start, entry->payload, size);
+	return size;
+}
+
 void gt_fatbin_payload_free(struct gt_fatbin_payload *payload)
 {
 	free(payload->data);

@@ -116,6 +116,11 @@ GT_DEFINE_AUTO(fatbin, struct gt_fatbin, gt_fatbin_free)
 int gt_fatbin_extract(const struct gt_fatbin_entry *entry, struct gt_fatbin_payload *ret_payload,
 		      struct gt_diag *diag);
 void gt_fatbin_payload_free(struct gt_fatbin_payload *payload);
+/*
+ * Uncompresses only the first bytes of a payload. Returns their number, at most `size`; 0 if it is
+ * malformed, and without memory.
+ */
+size_t gt_fatbin_extract_start(const struct gt_fatbin_entry *entry, void *start, size_t size);
 
 /*
  * Iterates over the containers: start with *cursor = 0. *ret_container refers to the entries of the

@@ -216,8 +216,10 @@ static int list_parts(uint32_t device, struct gt_patch_selection *selection)
 		const struct gt_fatbin_entry *cubin =
 			ptx ? NULL : gt_fatbin_best_cubin(&container, device);
 
-		if (cubin && gt_patch_may_be_object(cubin))
+		if (cubin && gt_patch_is_object(cubin))
 			error = gt_vec_push(&selection->objects, cubin);
+		else if (cubin && !selection->code)
+			selection->code = cubin;
 		for (size_t i = 0; ptx && i < container.entry_count && !error; i++)
 			if (gt_fatbin_is_part(&container.entries[i], ptx))
 				error = gt_vec_push(&selection->parts, &container.entries[i]);
@@ -298,7 +300,12 @@ static int select_source(uint32_t device, const struct gt_patch_options *options
 		return gt_patch_fail_memory(diag);
 	ptx = selection->parts.count ? selection->parts.items[0] : NULL;
 	is_linked = selection->parts.count > 1;
-	entry = ptx ? ptx : gt_fatbin_best_cubin(selection->fatbin, device);
+	/* A relocatable cubin may be all there is. */
+	if (!ptx && !selection->code) {
+		selection->code = gt_fatbin_best_cubin(selection->fatbin, device);
+		selection->source.object_count = 0;
+	}
+	entry = ptx ? ptx : selection->code;
 	if (!entry)
 		return -ENODATA;
 	selection->source.whole = options->whole;

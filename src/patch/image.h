@@ -29,10 +29,10 @@ struct gt_patch_source {
 	const struct gt_fatbin_entry *entry; /* its flags, name and options are kept */
 	const struct gt_cubin_text *texts;   /* several: they are linked */
 	size_t text_count;
-	/* Cubins; those that are relocatable are linked with the texts. */
+	/* Relocatable cubins that the texts are linked with. */
 	const struct gt_fatbin_entry *const *objects;
 	size_t object_count;
-	/* The same if the texts call functions that none of them has. */
+	/* Archives, linked if the texts call functions that no text defines. */
 	const struct gt_cubin_text *archives;
 	size_t archive_count;
 	const struct gt_cubin *cubin; /* that was made from the texts; NULL: none */
@@ -48,7 +48,8 @@ struct gt_patch_selection {
 	/* Internal: what the source refers to. */
 	struct gt_fatbin *fatbin;
 	struct gt_fatbin_payload payload;
-	GT_VEC(const struct gt_fatbin_entry *) parts, objects; /* PTX; machine code */
+	GT_VEC(const struct gt_fatbin_entry *) parts, objects; /* PTX; relocatable cubins */
+	const struct gt_fatbin_entry *code; /* a cubin that is loaded as it is; NULL: none */
 	struct gt_fatbin_entry entry;
 	struct gt_cubin_text text;
 	struct gt_cubin_ptx ptx;

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/link_input.h"
 #include "fatbin/archive.h"
+#include "patch/private.h"
 
 int gt_patch_fail_memory(struct gt_diag *diag)
 {
@@ -23,21 +24,12 @@ void gt_patch_objects_clear(struct gt_patch_objects *objects)
 
 /* ---- objects --------------------------------------------------------------------------- */
 
-/* Whether a cubin is to be linked with others, as nvcc -rdc=true and ptxas -c make it. */
-static bool is_relocatable(const void *data, size_t size)
+bool gt_patch_is_object(const struct gt_fatbin_entry *entry)
 {
 	Elf64_Ehdr header;
 
-	if (size < sizeof(header))
-		return false;
-	memcpy(&header, data, sizeof(header));
-	return !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_REL;
-}
-
-bool gt_patch_may_be_object(const struct gt_fatbin_entry *entry)
-{
-	return entry->compression != GT_FATBIN_COMPRESSION_NONE ||
-	       is_relocatable(entry->payload, entry->payload_size);
+	return gt_fatbin_extract_start(entry, &header, sizeof(header)) == sizeof(header) &&
+	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_REL;
 }
 
 /* Whether the PTX of a cubin is among the texts: they are those that the linked cubin carries. */
@@ -54,7 +46,7 @@ static int add_cubin(const struct gt_patch_source *source, const struct gt_fatbi
 	gt_auto_fatbin_payload payload = {0};
 	int error = gt_fatbin_extract(entry, &payload, diag);
 
-	if (error || !is_relocatable(payload.data, payload.size) || has_text(source, &payload))
+	if (error || has_text(source, &payload))
 		return error;
 	if (gt_vec_push(&objects->cubins, payload))
 		return gt_patch_fail_memory(diag);
@@ -98,7 +90,8 @@ static bool lacks_function(const struct gt_ptx_module *module, const struct gt_h
 {
 	for (const struct gt_ptx_function *function = module->functions; function;
 	     function = function->next)
-		if (!function->is_prototype && !gt_hash_get_str(names, function->name))
+		if (!function->is_prototype && !gt_patch_is_system_call(function->name) &&
+		    !gt_hash_get_str(names, function->name))
 			return true;
 	return false;
 }
@@ -140,7 +133,8 @@ int gt_patch_read_objects(const struct gt_patch_source *source, const struct gt_
 struct linked_kernels {
 	struct gt_hash *names;
 	uint32_t device;
-	bool failed; /* no memory */
+	uint64_t budget; /* bytes of archives to be read; their parts may overlap */
+	bool failed;     /* no memory */
 };
 
 static void add_kernel(struct linked_kernels *kernels, const char *name)
@@ -159,6 +153,15 @@ static void add_cubin_kernels(struct linked_kernels *kernels,
 		add_kernel(kernels, cubin.kernels[i].name);
 }
 
+/* False: the budget is used up. */
+static bool spend(struct linked_kernels *kernels, uint64_t bytes)
+{
+	if (bytes > kernels->budget)
+		return false;
+	kernels->budget -= bytes;
+	return true;
+}
+
 /* Of the device code of a member the cubin that is linked. */
 static int add_member_kernels(void *context, const char *name, const void *code, size_t size)
 {
@@ -167,8 +170,12 @@ static int add_member_kernels(void *context, const char *name, const void *code,
 	struct linked_kernels *kernels = context;
 	const struct gt_fatbin_entry *entry = NULL;
 
+	if (!spend(kernels, size))
+		return -E2BIG;
 	if (!gt_fatbin_open(code, size, &fatbin, NULL))
 		entry = gt_fatbin_best_cubin(fatbin, kernels->device);
+	if (entry && !spend(kernels, entry->size))
+		return -E2BIG;
 	if (entry && !gt_fatbin_extract(entry, &payload, NULL))
 		add_cubin_kernels(kernels, &payload);
 	return 0;
@@ -194,7 +201,11 @@ int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_i
 			   struct gt_diag *diag)
 {
 	gt_auto(hash) struct gt_hash *names = gt_hash_new();
-	struct linked_kernels kernels = {.names = names, .device = device};
+	struct linked_kernels kernels = {
+		.names = names,
+		.device = device,
+		.budget = GT_FATBIN_MAX_PAYLOAD,
+	};
 
 	if (names)
 		add_kernels(&kernels, image, objects);
@@ -275,13 +286,15 @@ int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_
 		    const struct gt_patch_options *options, struct gt_patch_image *image,
 		    struct gt_diag *diag)
 {
-	int error = 0;
+	int error;
 
 	set_max_registers(source, image);
-	for (size_t i = 0; i < source->text_count && !error; i++) {
+	for (size_t i = 0; i < source->text_count; i++) {
 		struct gt_patch_part *part = &image->parts.items[i];
 
 		error = patch_part(part, options, image, diag);
+		if (error)
+			return error;
 		if (part->result.scope == GT_PATCH_NONE)
 			put_text(image, source->texts[i].text, source->texts[i].length);
 		else
@@ -294,7 +307,7 @@ int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_
 			  objects->archives[i].length);
 	if (image->result.scope == GT_PATCH_NONE)
 		gt_strbuf_clear(&image->inputs);
-	return image->inputs.failed && !error ? gt_patch_fail_memory(diag) : error;
+	return image->inputs.failed ? gt_patch_fail_memory(diag) : 0;
 }
 
 void gt_patch_put_texts(const struct gt_patch_source *source, struct gt_patch_image *image)

@@ -9,11 +9,8 @@
 
 int gt_patch_fail_memory(struct gt_diag *diag);
 
-/*
- * Whether a cubin may be one to be linked. Where it is compressed, that is to be seen later; the
- * result of a link, which may be large, is not.
- */
-bool gt_patch_may_be_object(const struct gt_fatbin_entry *entry);
+/* Whether a cubin is to be linked with others, as nvcc -rdc=true and ptxas -c make it. */
+bool gt_patch_is_object(const struct gt_fatbin_entry *entry);
 
 /* Machine code to be linked. */
 struct gt_patch_objects {
@@ -24,9 +21,9 @@ struct gt_patch_objects {
 void gt_patch_objects_clear(struct gt_patch_objects *objects);
 
 /*
- * Read those of the source's objects that are linked with the modules of the image: relocatable
- * cubins whose PTX is not among them, and archives if they call functions that none of them has. 0,
- * -EINVAL, -E2BIG, -ENOMEM. The caller clears them, also after an error.
+ * Read what is linked with the modules of the image: the source's cubins whose PTX is not among
+ * them, and its archives if the modules call functions that none of them defines. 0, -EINVAL,
+ * -E2BIG, -ENOMEM. The caller clears them, also after an error.
  */
 int gt_patch_read_objects(const struct gt_patch_source *source, const struct gt_patch_image *image,
 			  struct gt_patch_objects *ret_objects, struct gt_diag *diag);

@@ -96,6 +96,8 @@ int gt_patch_match(struct gt_patcher *patcher);
 /* side.c: the module-scope objects of a side module of the matched kernels (patcher->kept). 0, also
  * if there can be none: *ret_reason says why then, else it is NULL. -ENOMEM. */
 int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason);
+/* Whether the driver itself provides a function without a body. */
+bool gt_patch_is_system_call(const char *name);
 /* Whether an item is part of the text. */
 bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *item);
 

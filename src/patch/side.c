@@ -13,7 +13,7 @@
 /* Functions without a body that the driver itself provides. */
 static const char *const system_calls[] = {"vprintf", "malloc", "free", "__assertfail"};
 
-static bool is_system_call(const char *name)
+bool gt_patch_is_system_call(const char *name)
 {
 	for (size_t i = 0; i < gt_countof(system_calls); i++)
 		if (!strcmp(name, system_calls[i]))
@@ -96,7 +96,7 @@ static const char *find_foreign_function(const struct gt_patcher *patcher)
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next)
 		if (patcher->kept.functions[function->number] && !function->body &&
-		    !function->definition && !is_system_call(function->name))
+		    !function->definition && !gt_patch_is_system_call(function->name))
 			return "it calls a function of another module";
 	return NULL;
 }

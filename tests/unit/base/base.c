@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/link_input.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "tap.h"
@@ -312,4 +313,34 @@ TEST("where holes are not known, everything counts as data")
 	close(pipes[0]);
 	close(pipes[1]);
 	CHECK(gt_file_find_data(-1, 0, 1, &part));
+}
+
+TEST("inputs of a link are read one by one, malformed ones never")
+{
+	static const struct gt_link_header bad[] = {
+		{.kind = 0, .size = 4},
+		{.kind = GT_LINK_ARCHIVE + 1, .size = 4},
+		{.kind = GT_LINK_PTX, .size = 3},
+		{.kind = GT_LINK_CUBIN, .size = 0},
+		{.kind = GT_LINK_CUBIN, .size = 17},
+		{.kind = GT_LINK_CUBIN, .size = UINT64_MAX},
+	};
+	struct {
+		struct gt_link_header header;
+		char data[16];
+	} bytes = {{.kind = GT_LINK_PTX, .size = 4}, "ptx"};
+	const char *begin = (const char *)&bytes, *end = begin + sizeof(bytes), *at = begin;
+	struct gt_link_input input;
+
+	CHECK(gt_link_next(&at, end, &input));
+	CHECK_STR(input.data, "ptx");
+	CHECK(at == end && !gt_link_next(&at, end, &input));
+	for (size_t i = 0; i < gt_countof(bad); i++) {
+		bytes.header = bad[i];
+		at = begin;
+		CHECK(!gt_link_next(&at, end, &input) && at == begin);
+	}
+	bytes.header = (struct gt_link_header){.kind = GT_LINK_CUBIN, .size = 4};
+	for (at = begin; end > begin; end--)
+		CHECK(!gt_link_next(&at, end - 1, &input) && at == begin);
 }

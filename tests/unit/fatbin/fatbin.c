@@ -313,6 +313,39 @@ TEST("the best PTX is the highest that the device can run")
 	}
 }
 
+TEST("the first bytes of a payload are uncompressed alone, as far as they are there")
+{
+	char long_text[4096], start[64];
+
+	snprintf(long_text, sizeof(long_text), ".version 8.0 .target sm_75 %4000d", 0);
+	for (int i = GT_FATBIN_COMPRESSION_NONE; i <= GT_FATBIN_COMPRESSION_ZSTD; i++) {
+		const struct gt_fatbin_source source = {
+			.kind = GT_FATBIN_KIND_PTX, .data = long_text, .size = strlen(long_text)};
+		gt_auto_strbuf buffer = GT_STRBUF_INIT;
+		gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+		struct gt_fatbin_entry entry;
+
+		CHECK_INT(gt_fatbin_write(&source, 1, (enum gt_fatbin_compression)i, &buffer, NULL),
+			  0);
+		fatbin = open_bytes(buffer.data, buffer.length);
+		memset(start, 0, sizeof(start));
+		CHECK_INT(gt_fatbin_extract_start(fatbin->entries, start, sizeof(start)), 64);
+		CHECK(!memcmp(start, long_text, sizeof(start)));
+		/* A truncated or malformed one is never read outside. */
+		for (size_t size = 0; size < fatbin->entries->payload_size; size += 7) {
+			gt_autofree uint8_t *copy = malloc(size + 1);
+
+			entry = *fatbin->entries;
+			memcpy(copy, entry.payload, size);
+			entry.payload = copy;
+			entry.payload_size = size;
+			if (i == GT_FATBIN_COMPRESSION_NONE)
+				entry.size = size;
+			CHECK(gt_fatbin_extract_start(&entry, start, sizeof(start)) <= 64);
+		}
+	}
+}
+
 TEST("containers are read one by one, those without entries are skipped")
 {
 	static const uint32_t architectures[][2] = {{75, 80}, {0, 0}, {90, 0}};
