@@ -80,13 +80,27 @@ static void poll_records(struct gt_cli_injection *self)
 	gt_cli_flush_output();
 }
 
+/* NULL: out of memory; names are short then. */
+static struct gt_short_names *name_kernels(const struct gt_inject *inject)
+{
+	struct gt_short_names *names = gt_short_names_new();
+	const char *kernel;
+
+	for (uint32_t i = 0; names && (kernel = gt_inject_kernel(inject, i)); i++)
+		gt_short_names_add(names, kernel);
+	return names;
+}
+
 static void print_report(struct gt_cli_injection *self, int status)
 {
 	struct tool *tool = (struct tool *)self;
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	struct gt_json json = GT_JSON_INIT(&text);
+	gt_auto(short_names) struct gt_short_names *names =
+		self->given->json ? NULL : name_kernels(self->inject);
 
 	tool->run.inject = self->inject;
+	tool->run.names = names;
 	if (self->given->json) {
 		gt_json_object_begin(&json, NULL);
 		tool->report->put_json(&tool->run, &json);
@@ -97,6 +111,7 @@ static void print_report(struct gt_cli_injection *self, int status)
 		tool->report->put(&tool->run, &text);
 	}
 	print_text(&text);
+	tool->run.names = NULL;
 }
 
 /* Run the command with the programs of the file, and print the report. */

@@ -56,7 +56,7 @@ static void put_state(const struct gt_inject_progress *state, struct gt_strbuf *
 	gt_strbuf_printf(line, "compiling %u", state->compiling);
 	if (!state->kernel)
 		return;
-	gt_demangle(state->kernel, &kernel);
+	gt_demangle_short(state->kernel, &kernel);
 	gt_strbuf_puts(line, ", with ");
 	gt_put_printable(line, kernel.length ? gt_strbuf_string(&kernel) : state->kernel);
 }

@@ -201,6 +201,87 @@ const char *gt_demangler_short(struct gt_demangler *demangler, const char *name)
 	return demangle_once(demangler->shortened, name, gt_demangle_short);
 }
 
+struct gt_short_names {
+	struct gt_hash *seen;     /* mangled names */
+	struct gt_hash *by_short; /* short text -> the mangled name, or `ambiguous` */
+	GT_VEC(char *) copies;
+};
+
+static char ambiguous[] = "";
+
+struct gt_short_names *gt_short_names_new(void)
+{
+	gt_auto(short_names) struct gt_short_names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->seen = gt_hash_new();
+	names->by_short = gt_hash_new();
+	return names->seen && names->by_short ? gt_take(names) : NULL;
+}
+
+void gt_short_names_free(struct gt_short_names *names)
+{
+	if (!names)
+		return;
+	gt_hash_free(names->seen);
+	gt_hash_free(names->by_short);
+	gt_vec_each (copy, &names->copies)
+		free(*copy);
+	gt_vec_free(&names->copies);
+	free(names);
+}
+
+/* Whether the texts of two names, with parameters, are the same: of ABI tags, nothing is shown. */
+static bool is_same_text(const char *name, const char *other)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT, other_text = GT_STRBUF_INIT;
+
+	gt_demangle_untagged(name, &text);
+	gt_demangle_untagged(other, &other_text);
+	return !strcmp(gt_strbuf_string(&text), gt_strbuf_string(&other_text));
+}
+
+/* Return a copy that lives as long as the set, and is known as seen; NULL: out of memory. */
+static char *see_name(struct gt_short_names *names, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || gt_vec_push(&names->copies, copy)) {
+		free(copy);
+		return NULL;
+	}
+	return gt_hash_set_str(names->seen, name, copy) ? NULL : copy;
+}
+
+void gt_short_names_add(struct gt_short_names *names, const char *name)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	char *copy = gt_hash_get_str(names->seen, name) ? NULL : see_name(names, name);
+	const char *other;
+
+	if (!copy)
+		return;
+	gt_demangle_short(name, &text);
+	other = gt_hash_get_str(names->by_short, gt_strbuf_string(&text));
+	if (!other)
+		gt_hash_set_str(names->by_short, gt_strbuf_string(&text), copy);
+	else if (other != ambiguous && !is_same_text(name, other))
+		gt_hash_set_str(names->by_short, gt_strbuf_string(&text), ambiguous);
+}
+
+void gt_short_names_put(const struct gt_short_names *names, const char *name,
+			struct gt_strbuf *buffer)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_demangle_short(name, &text);
+	if (gt_hash_get_str(names->by_short, gt_strbuf_string(&text)) == ambiguous)
+		gt_demangle_untagged(name, buffer);
+	else
+		gt_strbuf_puts(buffer, gt_strbuf_string(&text));
+}
+
 /* Finds the parameters of a demangled function, without the parentheses; false: none. */
 static bool find_list(const char *text, const char **ret_start, const char **ret_end)
 {

@@ -41,6 +41,22 @@ GT_DEFINE_AUTO(demangler, struct gt_demangler, gt_demangler_free)
 const char *gt_demangler_full(struct gt_demangler *demangler, const char *name);
 const char *gt_demangler_short(struct gt_demangler *demangler, const char *name);
 
+/*
+ * Names that are shown together: short ones, with the parameters of those that differ in their
+ * parameters alone.
+ */
+struct gt_short_names;
+
+/* Returns an empty set; NULL: out of memory. */
+struct gt_short_names *gt_short_names_new(void);
+void gt_short_names_free(struct gt_short_names *names);
+GT_DEFINE_AUTO(short_names, struct gt_short_names, gt_short_names_free)
+/* Add a mangled name. Out of memory: it may be shown without its parameters. */
+void gt_short_names_add(struct gt_short_names *names, const char *name);
+/* Append the text of a mangled name, without ABI tags. */
+void gt_short_names_put(const struct gt_short_names *names, const char *name,
+			struct gt_strbuf *buffer);
+
 /* Types as text: "float*", "unsigned long", "dim3". */
 struct gt_type_names {
 	char **items;

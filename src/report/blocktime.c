@@ -8,7 +8,6 @@
 #include "base/clean.h"
 #include "base/histogram.h"
 #include "base/text.h"
-#include "elf/demangle.h"
 #include "report/block_times.h"
 #include "report/table.h"
 
@@ -68,7 +67,7 @@ static void put_each(const struct gt_gpu_run *run, const struct gt_block_launch 
 			gt_strbuf_printf(text, "SM %u, ", block->sm);
 		gt_strbuf_printf(text, "block (%u,%u,%u), ", block->index[0], block->index[1],
 				 block->index[2]);
-		gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), text);
+		gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, launch->kernel), text);
 	}
 	gt_strbuf_putc(text, '\n');
 }
@@ -163,7 +162,8 @@ static void put_launch(const struct gt_gpu_run *run, const struct gt_block_launc
 	put_share(table, gt_inject_registers(run->inject, launch->kernel) ? "" : "≤ ",
 		  known ? theoretical_share(&occupancy) : NAN);
 	put_share(table, "", known ? achieved_share(launch, schedule, &occupancy) : NAN);
-	gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), gt_table_cell(table));
+	gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, launch->kernel),
+			       gt_table_cell(table));
 	gt_table_end_cell(table);
 	gt_histogram_free(&durations);
 }
@@ -300,7 +300,7 @@ static void put_picture(const struct gt_gpu_run *run, const struct gt_block_laun
 	}
 	fill_picture(&picture, launch, schedule);
 	gt_strbuf_printf(text, "\nthe blocks of launch %" PRIu64 ", ", launch->launch);
-	gt_demangle_short(gt_gpu_report_kernel(run, launch->kernel), text);
+	gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, launch->kernel), text);
 	gt_strbuf_printf(text, ", that run at once%s; a column is ",
 			 schedule->has_sms ? " on each SM" : "");
 	gt_format_duration(text, (uint64_t)picture.column_ns);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Threads, blocks and times by kernel: the program programs/cudacounter.bpf.c. */
 #include "base/clean.h"
-#include "elf/demangle.h"
 #include "programs.h"
 #include "report/gpu.h"
 #include "report/table.h"
@@ -55,9 +54,15 @@ static void put_time(struct gt_table *table, bool is_known, uint64_t ns)
 		gt_table_text(table, "-");
 }
 
+struct kernel_rows {
+	const struct gt_gpu_run *run;
+	struct gt_table table;
+};
+
 static void put_row(void *context, const char *name, const struct cudacounter_kernel *kernel)
 {
-	struct gt_table *table = context;
+	struct kernel_rows *rows = context;
+	struct gt_table *table = &rows->table;
 
 	gt_table_number(table, kernel->entries);
 	gt_table_number(table, kernel->exits);
@@ -66,7 +71,7 @@ static void put_row(void *context, const char *name, const struct cudacounter_ke
 	put_time(table, has_block_time(kernel),
 		 kernel->blocks ? kernel->block_time / kernel->blocks : 0);
 	gt_table_number(table, kernel->warps ? kernel->cycles / kernel->warps : 0);
-	gt_demangle(name, gt_table_cell(table));
+	gt_gpu_report_put_name(rows->run, name, gt_table_cell(table));
 	gt_table_end_cell(table);
 }
 
@@ -79,11 +84,11 @@ static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 		{"KERNEL", true, false},
 	};
 	uint32_t uncounted = count_uncounted(run);
-	struct gt_table table;
+	struct kernel_rows rows = {.run = run};
 
-	gt_table_begin(&table, columns, gt_countof(columns));
-	each_kernel(run, put_row, &table);
-	gt_table_put(&table, text);
+	gt_table_begin(&rows.table, columns, gt_countof(columns));
+	each_kernel(run, put_row, &rows);
+	gt_table_put(&rows.table, text);
 	if (uncounted)
 		gt_strbuf_printf(text,
 				 "not counted: %u kernels that were loaded after the first %d\n",

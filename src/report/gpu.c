@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 static bool find_map(const struct gt_gpu_run *run, const char *name, uint32_t *ret_number)
 {
 	for (uint32_t i = 0; i < run->object->map_count; i++) {
@@ -66,6 +68,18 @@ const char *gt_gpu_report_kernel(const struct gt_gpu_run *run, uint32_t kernel)
 	const char *name = gt_inject_kernel(run->inject, kernel);
 
 	return name ? name : "?";
+}
+
+void gt_gpu_report_put_name(const struct gt_gpu_run *run, const char *mangled,
+			    struct gt_strbuf *text)
+{
+	gt_auto_strbuf name = GT_STRBUF_INIT;
+
+	if (run->names)
+		gt_short_names_put(run->names, mangled, &name);
+	else
+		gt_demangle_short(mangled, &name);
+	gt_put_printable(text, gt_strbuf_string(&name));
 }
 
 void gt_gpu_report_json_index(struct gt_json *json, const char *key, const uint32_t index[3])

@@ -7,14 +7,16 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "elf/demangle.h"
 #include "run/inject.h"
 
 /* A run of a program, as its report sees it. */
 struct gt_gpu_run {
 	struct gt_inject *inject;
 	const struct gt_bpf_object *object;
-	void *state;      /* of the report's `open`, or NULL */
-	unsigned columns; /* of the terminal that a picture must fit */
+	void *state;                  /* of the report's `open`, or NULL */
+	struct gt_short_names *names; /* of all kernels, at the end; NULL: not yet */
+	unsigned columns;             /* of the terminal that a picture must fit */
 	/* Rows of reports on sites: by these instead of what is usual for the report. */
 	bool by_instruction, by_line;
 	uint64_t top;  /* rows at most, of reports that sort them; 0: all */
@@ -61,6 +63,9 @@ uint64_t gt_gpu_report_outside(const struct gt_gpu_run *run, const char *map, si
 
 /* The mangled name of a kernel by the context's `kernel`; "?": unknown. */
 const char *gt_gpu_report_kernel(const struct gt_gpu_run *run, uint32_t kernel);
+/* Append a kernel's name, or that of another function, as people read it. */
+void gt_gpu_report_put_name(const struct gt_gpu_run *run, const char *mangled,
+			    struct gt_strbuf *text);
 /* An array of x, y and z. */
 void gt_gpu_report_json_index(struct gt_json *json, const char *key, const uint32_t index[3]);
 

@@ -13,7 +13,6 @@
 #include "base/histogram.h"
 #include "base/launch_limits.h"
 #include "base/text.h"
-#include "elf/demangle.h"
 #include "programs.h"
 #include "report/gpu.h"
 #include "report/table.h"
@@ -348,7 +347,7 @@ static void put_thread(const struct gt_gpu_run *run, const struct kernelretsnoop
 			 (uint64_t)record->time, (uint64_t)record->clock, (uint64_t)record->launch,
 			 record->block_x, record->block_y, record->block_z, thread[0], thread[1],
 			 thread[2]);
-	gt_demangle_short(gt_gpu_report_kernel(run, record->kernel), text);
+	gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, record->kernel), text);
 	gt_strbuf_putc(text, '\n');
 }
 
@@ -429,7 +428,8 @@ static void put_launch(const struct gt_gpu_run *run, const struct exit_launch *l
 	gt_table_number(table, launch->warp_spread.max);
 	gt_table_number(table, launch->block_spread.max);
 	gt_table_duration(table, launch->last - launch->first);
-	gt_demangle_short(gt_gpu_report_kernel(run, launch->key.kernel), gt_table_cell(table));
+	gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, launch->key.kernel),
+			       gt_table_cell(table));
 	gt_table_end_cell(table);
 }
 
@@ -535,7 +535,7 @@ static void put_kernel(const struct gt_gpu_run *run, uint32_t number, struct gt_
 	const struct exit_kernel kernel = sum_kernel(run->state, number);
 
 	gt_strbuf_putc(text, '\n');
-	gt_demangle(gt_gpu_report_kernel(run, number), text);
+	gt_gpu_report_put_name(run, gt_gpu_report_kernel(run, number), text);
 	if (!kernel.split) {
 		gt_strbuf_printf(text,
 				 ": the lanes of each warp exit together (%" PRIu64 " warps)\n",

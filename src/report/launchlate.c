@@ -9,7 +9,6 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "elf/demangle.h"
 #include "report/gpu.h"
 #include "report/launch_matches.h"
 #include "report/table.h"
@@ -127,6 +126,7 @@ static void put_latency(struct gt_table *table, bool known, int64_t ns)
 
 /* A table, and whether latencies are known. */
 struct launch_table {
+	const struct gt_gpu_run *run;
 	struct gt_table table;
 	bool known;
 };
@@ -141,7 +141,7 @@ static void put_kernel(void *context, const struct launch_kernel *kernel)
 	put_latency(table, launches->known, quantile(kernel, 0.5));
 	put_latency(table, launches->known, quantile(kernel, 0.99));
 	put_latency(table, launches->known, kernel->items[kernel->count - 1].latency);
-	gt_demangle_short(kernel->name, gt_table_cell(table));
+	gt_gpu_report_put_name(launches->run, kernel->name, gt_table_cell(table));
 	gt_table_end_cell(table);
 }
 
@@ -152,7 +152,7 @@ static void put_kernels(const struct gt_gpu_run *run, struct gt_strbuf *text)
 		{"P99", false, false},      {"MAX", false, false}, {"KERNEL", true, false},
 	};
 	const struct gt_launch_matches *matches = run->state;
-	struct launch_table launches = {.known = matches->fitted};
+	struct launch_table launches = {.run = run, .known = matches->fitted};
 
 	gt_table_begin(&launches.table, columns, gt_countof(columns));
 	each_launch_kernel(run, put_kernel, &launches);

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "elf/demangle.h"
 
 /* ---- reading --------------------------------------------------------------------------- */
 
@@ -321,15 +320,14 @@ static void put_instructions(const struct gt_site_row *row, struct gt_strbuf *te
 	gt_strbuf_printf(text, ", %u instructions", row->instructions);
 }
 
-static void put_site(const struct gt_site_row *row, struct gt_table *table)
+static void put_site(const struct gt_gpu_run *run, const struct gt_site_row *row,
+		     struct gt_table *table)
 {
 	const struct gt_inject_site *site = &row->site;
-	gt_auto_strbuf name = GT_STRBUF_INIT;
 
 	put_place(site, gt_table_cell(table));
 	gt_table_end_cell(table);
-	gt_demangle_short(site->function, &name);
-	gt_put_printable(gt_table_cell(table), gt_strbuf_string(&name));
+	gt_gpu_report_put_name(run, site->function, gt_table_cell(table));
 	gt_table_end_cell(table);
 	put_instructions(row, gt_table_cell(table));
 	gt_table_end_cell(table);
@@ -345,10 +343,12 @@ void gt_site_report_put(const struct gt_gpu_run *run, const struct gt_site_repor
 		text->failed = true;
 		return;
 	}
+	for (size_t i = 0; run->names && i < rows.count; i++)
+		gt_short_names_add(run->names, rows.items[i].site.function);
 	gt_table_begin(&table, report->columns, report->column_count);
 	for (size_t i = 0; i < rows.count; i++) {
 		report->put_cells(&rows.items[i], &table);
-		put_site(&rows.items[i], &table);
+		put_site(run, &rows.items[i], &table);
 	}
 	gt_table_put(&table, text);
 	if (rows.not_counted)

@@ -202,6 +202,94 @@ TEST("a demangler returns the same text for a name each time, with parameters an
 	CHECK_STR(gt_demangler_full(demangler, ""), "");
 }
 
+static void check_short_name(const struct gt_short_names *names, const char *name,
+			     const char *expected)
+{
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+
+	gt_short_names_put(names, name, &text);
+	CHECK_STR(gt_strbuf_string(&text), expected);
+}
+
+struct shown_name {
+	const char *name, *expected;
+};
+
+/* Names that are shown together: each has its expected text. */
+static void check_short_names(const struct shown_name *shown, size_t count)
+{
+	gt_auto(short_names) struct gt_short_names *names = gt_short_names_new();
+
+	for (size_t i = 0; names && i < count; i++)
+		gt_short_names_add(names, shown[i].name);
+	for (size_t i = 0; names && i < count; i++)
+		check_short_name(names, shown[i].name, shown[i].expected);
+}
+
+TEST("names that are shown together are short, but for those that differ in parameters alone")
+{
+	static const struct shown_name shown[] = {
+		{"_Z5scalePf", "scale(float*)"},
+		{"_Z5scalePd", "scale(double*)"},
+		{"_Z5scalePf", "scale(float*)"},
+		{"_Z5scalePi", "scale(int*)"},
+		{"_Z3addPf", "add"},
+		{"_Z3addPf", "add"},
+		{"plain", "plain"},
+		/* Template arguments are shown: these do not differ in parameters alone. */
+		{"_Z2ofIfEvPT_", "of<float>"},
+		{"_Z2ofIdEvPT_", "of<double>"},
+		/* A class that is called like a template's function type. */
+		{"_ZN5scaleclEPf", "scale::operator()(float*)"},
+		{"_ZN5scaleclEPd", "scale::operator()(double*)"},
+		{"_ZN12_GLOBAL__N_15scaleEPf", "(anonymous namespace)::scale"},
+		{"_Z5applyIFvifEEvPT_", "apply<void (int, float)>"},
+		{"_Z5applyIFvidEEvPT_", "apply<void (int, double)>"},
+		{"_Z3runIZ4mainEUlPfE_EvT_", "run<main::{lambda(float*)#1}>"},
+	};
+
+	check_short_names(shown, gt_countof(shown));
+}
+
+TEST("names whose ABI tags differ are shown with parameters where these differ, without the tags")
+{
+	static const struct shown_name shown[] = {
+		{"_Z3addB2v1Pf", "add(float*)"},
+		{"_Z3addB2v2Pd", "add(double*)"},
+		{"_Z3subB2v1Pf", "sub"},
+		{"_Z3subB2v2Pf", "sub"},
+	};
+
+	check_short_names(shown, gt_countof(shown));
+}
+
+TEST("a hostile name is shown as it is, beside others whose names it begins with")
+{
+	static const struct shown_name shown[] = {
+		{"scale(float*)", "scale(float*)"},
+		{"scale(((", "scale((("},
+		{"scale)<(", "scale)<("},
+		{"_Z", "_Z"},
+		{"_Z5scale(", "_Z5scale("},
+		{"_Z99999scalePf", "_Z99999scalePf"},
+		{"", ""},
+		{"scale", "scale"},
+		/* The last is the C name of the text that this one has when it is short. */
+		{"_Z5scalePf", "scale(float*)"},
+	};
+	char name[65537];
+
+	check_short_names(shown, gt_countof(shown));
+	memset(name, '(', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	check_short_names(&(struct shown_name){name, name}, 1);
+	name[0] = '_';
+	name[1] = 'Z';
+	check_short_names(&(struct shown_name){name, name}, 1);
+	memset(name + 2, 'P', sizeof(name) - 3);
+	check_short_names(&(struct shown_name){name, name}, 1);
+}
+
 TEST("ABI tags are omitted from names for tables, and of short ones")
 {
 	const char *name = "_ZN6cudapy8__main__3addB2v1B6cw51cXE5ArrayIfLi1E1C7mutable7alignedE";
