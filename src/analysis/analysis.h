@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "elf/demangle.h"
 #include "names/names.h"
 
 /* What rows are split or gathered by. */
@@ -86,8 +87,12 @@ bool gt_stack_ends_in_stub(const struct gt_names *names, uint32_t process, uint6
  * launches. 0 also if the stack has no other frames.
  */
 size_t gt_stack_wrappers(const struct gt_names *names, uint32_t process, uint64_t stack);
-/* Adds the name of a kernel as a person reads it; `name` is mangled, or NULL: the handle. */
-void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle);
+/*
+ * Adds the name of a kernel as a person reads it: as it is among `shown`, which are shown together;
+ * NULL: with its parameters. `name` is mangled, or NULL: the handle.
+ */
+void gt_label_kernel(struct gt_strbuf *text, const struct gt_short_names *shown, const char *name,
+		     uint64_t handle);
 /*
  * Adds in which container a process is, " in container 0123456789ab", or where it is in none in
  * which cgroup; nothing unless cgroups were asked for (gt_names_cgroup).

@@ -55,6 +55,7 @@ static void error_free(void *opaque)
 
 	free(error->result);
 	free(error->kernel);
+	free(error->kernel_name);
 	free(error->process_name);
 	free(error);
 }
@@ -76,6 +77,7 @@ static struct gt_error *new_error(const struct gt_names *names,
 				  const struct gt_operation *operation, const struct error_key *key)
 {
 	gt_auto_strbuf result = GT_STRBUF_INIT, kernel = GT_STRBUF_INIT;
+	const char *name = key->kernel ? gt_names_launched(names, &operation->call) : NULL;
 	struct gt_error *error = calloc(1, sizeof(*error));
 
 	if (!error)
@@ -86,13 +88,15 @@ static struct gt_error *new_error(const struct gt_names *names,
 	error->process_name = strdup(gt_names_process(names, error->process));
 	error->result = gt_strbuf_steal(&result);
 	if (key->kernel)
-		gt_label_kernel(&kernel, gt_names_launched(names, &operation->call), key->kernel);
+		gt_label_kernel(&kernel, NULL, name, key->kernel);
 	error->kernel = key->kernel ? gt_strbuf_steal(&kernel) : NULL;
+	error->kernel_name = name ? strdup(name) : NULL;
 	error->stack = operation->event->stack;
 	error->group = gt_group_with_ordinal(key->group, operation->event->head.device);
 	error->first = operation->end;
 	error->sticky = gt_error_is_sticky(operation->event->result);
-	if (error->process_name && error->result && (error->kernel || !key->kernel))
+	if (error->process_name && error->result && (error->kernel || !key->kernel) &&
+	    (error->kernel_name || !name))
 		return error;
 	error_free(error);
 	return NULL;

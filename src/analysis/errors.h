@@ -10,7 +10,8 @@ struct gt_error {
 	char *result; /* the error's name */
 	uint32_t process;
 	char *process_name; /* at the first one */
-	char *kernel;       /* of a launch, as a person reads it; NULL: none */
+	char *kernel;       /* of a launch, with its parameters; NULL: none */
+	char *kernel_name;  /* mangled; NULL: none, or unknown */
 	uint64_t stack;
 	struct gt_group group; /* with GT_BY_NOTHING all zeros */
 	uint64_t count;

@@ -320,7 +320,7 @@ static char *label_launch(const struct gt_names *names, const struct gt_operatio
 	uint64_t handle = 0;
 
 	if (gt_call_kernel(&operation->call, &handle))
-		gt_label_kernel(&text, gt_names_launched(names, &operation->call), handle);
+		gt_label_kernel(&text, NULL, gt_names_launched(names, &operation->call), handle);
 	else
 		gt_strbuf_puts(&text, "a graph");
 	return gt_strbuf_steal(&text);

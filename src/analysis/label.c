@@ -6,7 +6,6 @@
 #include "analysis/chains.h"
 #include "analysis/operation.h"
 #include "base/text.h"
-#include "elf/demangle.h"
 #include "event/kinds.h"
 #include "names/python.h"
 
@@ -286,16 +285,20 @@ void gt_label_stack(struct gt_strbuf *text, const struct gt_names *names, uint32
 	}
 }
 
-void gt_label_kernel(struct gt_strbuf *text, const char *name, uint64_t handle)
+void gt_label_kernel(struct gt_strbuf *text, const struct gt_short_names *shown, const char *name,
+		     uint64_t handle)
 {
-	gt_auto_strbuf whole = GT_STRBUF_INIT;
+	gt_auto_strbuf label = GT_STRBUF_INIT;
 
-	if (name) {
-		gt_demangle_untagged(name, &whole);
-		gt_put_printable(text, gt_strbuf_string(&whole));
-	} else {
+	if (!name) {
 		gt_strbuf_printf(text, "0x%" PRIx64, handle);
+		return;
 	}
+	if (shown)
+		gt_short_names_put(shown, name, &label);
+	else
+		gt_demangle_untagged(name, &label);
+	gt_put_printable(text, gt_strbuf_string(&label));
 }
 
 void gt_label_container(struct gt_strbuf *text, const struct gt_names *names, uint32_t process)

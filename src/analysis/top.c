@@ -30,8 +30,9 @@ struct gt_top {
 	struct gt_copies *copies;
 	struct gt_leaks *leaks;
 	struct gt_drm_jobs *jobs;
-	struct gt_hash *ended;      /* processes: id -> the refresh that shows them last */
-	struct gt_strbuf text, key; /* kept for their memory */
+	struct gt_short_names *shown; /* of kernels that have rows */
+	struct gt_hash *ended;        /* processes: id -> the refresh that shows them last */
+	struct gt_strbuf text, key;   /* kept for their memory */
 	uint64_t refreshed, interval;
 	uintptr_t refreshes; /* the number of the next one, from 1 on */
 	uint64_t events, events_shown, omitted;
@@ -52,8 +53,9 @@ struct gt_top *gt_top_new(void)
 	top->leaks = gt_leaks_new(GT_BY_PROCESS);
 	top->jobs = gt_drm_jobs_new();
 	top->ended = gt_hash_new();
+	top->shown = gt_short_names_new();
 	if (!top->counts || !top->kernels || !top->copies || !top->leaks || !top->jobs ||
-	    !top->ended)
+	    !top->ended || !top->shown)
 		return NULL;
 	for (int table = 0; table < GT_TOP_TABLES; table++) {
 		top->tables[table].by_key = gt_hash_new();
@@ -68,6 +70,7 @@ static void row_free(void *opaque)
 	struct gt_top_row *row = opaque;
 
 	free(row->name);
+	free(row->kernel);
 	free(row);
 }
 
@@ -86,6 +89,7 @@ void gt_top_free(struct gt_top *top)
 	gt_leaks_free(top->leaks);
 	gt_drm_jobs_free(top->jobs);
 	gt_hash_free(top->ended);
+	gt_short_names_free(top->shown);
 	gt_strbuf_free(&top->text);
 	gt_strbuf_free(&top->key);
 	free(top);
@@ -198,11 +202,27 @@ static int take_call(struct gt_top *top, const struct gt_names *names,
 	return 0;
 }
 
-/* The key of a kernel is its name as in the rows of the analysis of kernels. */
-static void label_kernel(struct gt_top *top, const char *name, uint64_t handle)
+/*
+ * Find or add the row of a kernel: *ret_row as by find_row. Its key is its name as in the rows of
+ * the analysis of kernels. 0 or -ENOMEM.
+ */
+static int find_kernel(struct gt_top *top, uint32_t process, const char *name, uint64_t handle,
+		       struct gt_top_row **ret_row)
 {
+	struct gt_top_row *row = NULL;
+	int error;
+
 	gt_strbuf_clear(&top->text);
-	gt_label_kernel(&top->text, name, handle);
+	gt_label_kernel(&top->text, NULL, name, handle);
+	error = find_row(top, GT_TOP_KERNELS, name ? 0 : process, gt_strbuf_string(&top->text),
+			 &row);
+	if (row && name && !row->kernel) {
+		row->kernel = strdup(name);
+		gt_short_names_add(top->shown, name);
+		error = row->kernel ? error : -ENOMEM;
+	}
+	*ret_row = row;
+	return error;
 }
 
 static int take_gpu_work(struct gt_top *top, const struct gt_names *names,
@@ -216,9 +236,7 @@ static int take_gpu_work(struct gt_top *top, const struct gt_names *names,
 
 	if (error || work->operation != GT_GPU_KERNEL)
 		return error;
-	label_kernel(top, name, work->object);
-	error = find_row(top, GT_TOP_KERNELS, name ? 0 : process, gt_strbuf_string(&top->text),
-			 &row);
+	error = find_kernel(top, process, name, work->object, &row);
 	if (!row)
 		return error;
 	row->counted[GT_TOP_KERNEL_RUNS]++;
@@ -306,11 +324,14 @@ static int collect_kernels(struct gt_top *top, const struct gt_names *names)
 	int error = gt_kernels_rows(top->kernels, names, &rows, &count);
 
 	for (size_t i = 0; i < count && !error; i++) {
-		label_kernel(top, rows[i]->name, rows[i]->handle);
-		error = SET_ROW(top, GT_TOP_KERNELS, rows[i]->name ? 0 : rows[i]->process,
-				gt_strbuf_string(&top->text),
-				rows[i]->launches + rows[i]->by_graphs, rows[i]->failed,
-				rows[i]->duration.sum);
+		struct gt_top_row *row = NULL;
+
+		error = find_kernel(top, rows[i]->process, rows[i]->name, rows[i]->handle, &row);
+		if (!row)
+			continue;
+		row->counted[GT_TOP_KERNEL_LAUNCHES] = rows[i]->launches + rows[i]->by_graphs;
+		row->counted[GT_TOP_KERNEL_FAILED] = rows[i]->failed;
+		row->counted[GT_TOP_KERNEL_CALL] = rows[i]->duration.sum;
 	}
 	return error;
 }
@@ -459,6 +480,11 @@ const struct gt_top_row *const *gt_top_rows(const struct gt_top *top, enum gt_to
 {
 	*ret_count = top->tables[table].rows.count;
 	return (const struct gt_top_row *const *)top->tables[table].rows.items;
+}
+
+const struct gt_short_names *gt_top_kernels(const struct gt_top *top)
+{
+	return top->shown;
 }
 
 bool gt_top_has_interval(const struct gt_top *top)

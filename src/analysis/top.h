@@ -78,7 +78,8 @@ enum gt_top_source_counter {
 
 struct gt_top_row {
 	uint32_t process; /* 0: it is no process's. Rows of one that ended are shown once more. */
-	char *name;       /* of a kernel as a person reads it */
+	char *name;       /* of a kernel with its parameters */
+	char *kernel;     /* its mangled name; NULL: unknown, or not of a kernel */
 	uint64_t now[GT_TOP_COUNTERS], before[GT_TOP_COUNTERS]; /* as of the last two refreshes */
 	uint64_t counted[GT_TOP_COUNTERS];                      /* since; internal */
 };
@@ -106,6 +107,8 @@ int gt_top_refresh(struct gt_top *top, const struct gt_names *names, uint64_t no
 /* The rows of a table, in no order; valid until the next refresh. */
 const struct gt_top_row *const *gt_top_rows(const struct gt_top *top, enum gt_top_table table,
 					    size_t *ret_count);
+/* The names of the kernels that have rows. */
+const struct gt_short_names *gt_top_kernels(const struct gt_top *top);
 /* Whether there were two refreshes, and rates since the first. */
 bool gt_top_has_interval(const struct gt_top *top);
 /* Length of the interval between the last two refreshes, ns; at least 1. */

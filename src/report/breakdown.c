@@ -57,11 +57,11 @@ static int breakdown_event(void *opaque, const struct gt_names *names, const str
 	return error ? error : gt_findings_take(state->findings, names, event);
 }
 
-void gt_put_operation_name(struct gt_strbuf *text, enum gt_gpu_operation operation,
-			   const char *kernel)
+void gt_put_operation_name(struct gt_strbuf *text, const struct gt_short_names *shown,
+			   enum gt_gpu_operation operation, const char *kernel)
 {
 	if (operation == GT_GPU_KERNEL && kernel)
-		gt_label_kernel(text, kernel, 0);
+		gt_label_kernel(text, shown, kernel, 0);
 	else
 		gt_strbuf_puts(text, gt_gpu_operation_name(operation));
 }
@@ -195,7 +195,7 @@ static void put_longest(struct gt_strbuf *text, const struct gt_process_breakdow
 		gt_table_duration(&table, operation->submitted > row->start
 						  ? operation->submitted - row->start
 						  : 0);
-		gt_put_operation_name(gt_table_cell(&table),
+		gt_put_operation_name(gt_table_cell(&table), row->shown,
 				      (enum gt_gpu_operation)operation->operation,
 				      operation->kernel);
 		gt_table_end_cell(&table);
@@ -236,7 +236,7 @@ static void put_kernels(struct gt_strbuf *text, const struct gt_process_breakdow
 	for (size_t i = 0; i < row->kernels.count && i < top; i++) {
 		const struct gt_kernel_times *kernel = &row->kernels.items[i];
 
-		gt_label_kernel(gt_table_cell(&table), kernel->kernel, 0);
+		gt_label_kernel(gt_table_cell(&table), row->shown, kernel->kernel, 0);
 		gt_table_end_cell(&table);
 		gt_table_number(&table, kernel->runs.count);
 		gt_report_put_durations(&table, &kernel->runs);

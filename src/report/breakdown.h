@@ -24,9 +24,9 @@ uint64_t gt_breakdown_own_cpu(void);
 
 int gt_breakdown_put_json(void *state, const struct gt_report_options *options,
 			  const struct gt_names *names, uint64_t now, struct gt_json *json);
-/* "kernel steps", "H2D": an operation as a person reads it. */
-void gt_put_operation_name(struct gt_strbuf *text, enum gt_gpu_operation operation,
-			   const char *kernel);
+/* "steps", "H2D": an operation as a person reads it. `shown` as for gt_label_kernel. */
+void gt_put_operation_name(struct gt_strbuf *text, const struct gt_short_names *shown,
+			   enum gt_gpu_operation operation, const char *kernel);
 /* What times after "T+" are relative to, on the axis of --start, where there is one: a line. */
 void gt_put_origin(struct gt_strbuf *text, const struct gt_report_options *options,
 		   const struct gt_names *names, const struct gt_process_breakdown *row);
@@ -57,6 +57,8 @@ void gt_put_explained_events(struct gt_strbuf *text, const struct gt_report_opti
 void gt_json_explained_events(struct gt_json *json, const struct gt_report_options *options,
 			      const struct gt_names *names, const struct gt_process_breakdown *row);
 /* What a call was, how long it took, and the operation that took most of it, if one did. */
-void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap);
+void gt_put_slow_call(struct gt_strbuf *text, const struct gt_short_names *shown,
+		      const struct gt_idle_gap *gap);
 /* A sentence on why a gap or operation came to be. */
-void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap);
+void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_short_names *shown,
+		       const struct gt_idle_gap *gap);

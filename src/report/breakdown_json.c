@@ -52,7 +52,7 @@ static void json_longest(struct gt_json *json, const struct gt_process_breakdown
 	gt_vec_each (operation, &row->longest) {
 		gt_auto_strbuf name = GT_STRBUF_INIT;
 
-		gt_put_operation_name(&name, (enum gt_gpu_operation)operation->operation,
+		gt_put_operation_name(&name, NULL, (enum gt_gpu_operation)operation->operation,
 				      operation->kernel);
 		gt_json_object_begin(json, NULL);
 		gt_json_u64(json, "number", operation->number);
@@ -82,7 +82,7 @@ static void json_kernels(struct gt_json *json, const struct gt_process_breakdown
 		const struct gt_kernel_times *kernel = &row->kernels.items[i];
 		gt_auto_strbuf name = GT_STRBUF_INIT;
 
-		gt_label_kernel(&name, kernel->kernel, 0);
+		gt_label_kernel(&name, NULL, kernel->kernel, 0);
 		gt_json_object_begin(json, NULL);
 		if (kernel->kernel)
 			gt_json_string(json, "kernel", gt_strbuf_string(&name));

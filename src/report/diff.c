@@ -62,12 +62,21 @@ static void put_p(struct gt_strbuf *text, const struct gt_profile_change *change
 		gt_strbuf_printf(text, "%.3f", p);
 }
 
-static void put_row(struct gt_table *table, const struct gt_profile_change *change,
-		    uint64_t threshold)
+static void put_name(struct gt_strbuf *text, const struct gt_short_names *shown,
+		     const struct gt_profile_row *row)
+{
+	if (row->kernel)
+		gt_label_kernel(text, shown, row->kernel, 0);
+	else
+		gt_put_printable(text, row->name);
+}
+
+static void put_row(struct gt_table *table, const struct gt_short_names *shown,
+		    const struct gt_profile_change *change, uint64_t threshold)
 {
 	static const char *const verdicts[] = {"faster", "", "slower"};
 
-	gt_put_printable(gt_table_cell(table), any_row(change)->name);
+	put_name(gt_table_cell(table), shown, any_row(change));
 	gt_table_end_cell(table);
 	cell_count(table, change->before);
 	cell_count(table, change->after);
@@ -87,8 +96,8 @@ static void put_row(struct gt_table *table, const struct gt_profile_change *chan
 	gt_table_end_cell(table);
 }
 
-static void put_part(const struct gt_diff_report *report, enum gt_profile_part part,
-		     struct gt_strbuf *text)
+static void put_part(const struct gt_diff_report *report, const struct gt_short_names *kernels,
+		     enum gt_profile_part part, struct gt_strbuf *text)
 {
 	static const char *const titles[GT_PROFILE_PARTS] = {"WALL TIME", "KERNEL", "COPY", "CALL"};
 	const struct gt_column columns[] = {
@@ -105,12 +114,23 @@ static void put_part(const struct gt_diff_report *report, enum gt_profile_part p
 		if (any_row(&report->rows[i])->part != part)
 			continue;
 		if (gt_report_shows(report->top, shown++))
-			put_row(&table, &report->rows[i], report->threshold);
+			put_row(&table, kernels, &report->rows[i], report->threshold);
 	}
 	gt_table_put(&table, &rows);
 	if (shown)
 		gt_strbuf_printf(text, "\n%s", gt_strbuf_string(&rows));
 	gt_report_put_rest(text, report->top, shown);
+}
+
+/* The kernels of both sessions; NULL: out of memory. */
+static struct gt_short_names *name_kernels(const struct gt_diff_report *report)
+{
+	struct gt_short_names *kernels = gt_short_names_new();
+
+	for (size_t i = 0; kernels && i < report->count; i++)
+		if (any_row(&report->rows[i])->kernel)
+			gt_short_names_add(kernels, any_row(&report->rows[i])->kernel);
+	return kernels;
 }
 
 static void put_overhead(struct gt_strbuf *text, const char *name,
@@ -127,6 +147,7 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 {
 	uint64_t before = gt_profile_wall(report->profiles[0]);
 	uint64_t after = gt_profile_wall(report->profiles[1]);
+	gt_auto(short_names) struct gt_short_names *kernels = name_kernels(report);
 
 	gt_strbuf_printf(text, "wall time: ");
 	gt_format_duration(text, before);
@@ -144,7 +165,7 @@ void gt_diff_put_text(const struct gt_diff_report *report, struct gt_strbuf *tex
 	for (unsigned i = 0; i < 2; i++)
 		put_overhead(text, report->names[i], report->overheads[i]);
 	for (unsigned part = 0; part < GT_PROFILE_PARTS; part++)
-		put_part(report, (enum gt_profile_part)part, text);
+		put_part(report, kernels, (enum gt_profile_part)part, text);
 }
 
 static void json_side(struct gt_json *json, const char *key, const struct gt_profile_row *row)

@@ -72,7 +72,10 @@ static void put_row(struct gt_table *table, const struct gt_report_labels *label
 	gt_put_printable(gt_table_cell(table), row->process_name);
 	gt_label_container(gt_table_cell(table), labels->names, row->process);
 	gt_table_end_cell(table);
-	gt_put_printable(gt_table_cell(table), row->kernel ? row->kernel : "");
+	if (row->kernel_name)
+		gt_label_kernel(gt_table_cell(table), labels->kernels, row->kernel_name, 0);
+	else
+		gt_put_printable(gt_table_cell(table), row->kernel ? row->kernel : "");
 	gt_table_end_cell(table);
 	gt_report_put_group(table, labels, labels->by, &row->group);
 }
@@ -137,12 +140,18 @@ static void json_error(struct gt_json *json, const struct gt_names *names, enum 
 	gt_report_json_group(json, names, by, &row->group);
 }
 
+static const char *name_of_kernel(const void *row)
+{
+	return ((const struct gt_error *)row)->kernel_name;
+}
+
 static const struct gt_report_rows form = {
 	.key = "errors",
 	.columns = columns,
 	.column_count = gt_countof(columns),
 	.group = offsetof(struct gt_error, group),
 	.by_process = true,
+	.kernel = name_of_kernel,
 	.put = put_row,
 	.json = json_error,
 };

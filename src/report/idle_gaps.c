@@ -38,7 +38,8 @@ static void put_sleep(struct gt_strbuf *text, const struct gt_cause *cause)
 		gt_strbuf_puts(text, ", mostly waiting for a CPU");
 }
 
-static void put_queue(struct gt_strbuf *text, const struct gt_cause *cause)
+static void put_queue(struct gt_strbuf *text, const struct gt_short_names *shown,
+		      const struct gt_cause *cause)
 {
 	static const char *const releases[] = {
 		[GT_RELEASE_SUBMISSION] = "its submission",
@@ -47,7 +48,7 @@ static void put_queue(struct gt_strbuf *text, const struct gt_cause *cause)
 			"the operation of another stream ended that it depends on",
 	};
 
-	gt_put_operation_name(text, cause->operation, cause->name);
+	gt_put_operation_name(text, shown, cause->operation, cause->name);
 	gt_strbuf_printf(text, " #%" PRIu64 " started ", cause->number);
 	gt_format_duration(text, cause->end - cause->start);
 	gt_strbuf_printf(text, " after %s", releases[cause->release]);
@@ -76,7 +77,8 @@ static void put_wait(struct gt_strbuf *text, const struct gt_cause *cause)
 	gt_strbuf_printf(text, " after the end of #%" PRIu64, cause->number);
 }
 
-static void put_work(struct gt_strbuf *text, const struct gt_cause *cause)
+static void put_work(struct gt_strbuf *text, const struct gt_short_names *shown,
+		     const struct gt_cause *cause)
 {
 	static const char *const releases[] = {
 		[GT_RELEASE_SUBMISSION] = "",
@@ -84,7 +86,7 @@ static void put_work(struct gt_strbuf *text, const struct gt_cause *cause)
 		[GT_RELEASE_DEPENDENCY] = ", after an operation of another stream",
 	};
 
-	gt_put_operation_name(text, cause->operation, cause->name);
+	gt_put_operation_name(text, shown, cause->operation, cause->name);
 	gt_strbuf_printf(text, " #%" PRIu64 " ran ", cause->number);
 	gt_format_duration(text, cause->end - cause->start);
 	gt_strbuf_puts(text, releases[cause->release]);
@@ -108,7 +110,8 @@ static void put_full_queue(struct gt_strbuf *text, const struct gt_queue_evidenc
 }
 
 /* One cause, without a full stop. */
-static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
+static void put_cause(struct gt_strbuf *text, const struct gt_short_names *shown,
+		      const struct gt_cause *cause)
 {
 	switch (cause->spending) {
 	case GT_SPENT_CPU:
@@ -133,15 +136,16 @@ static void put_cause(struct gt_strbuf *text, const struct gt_cause *cause)
 		put_wait(text, cause);
 		break;
 	case GT_SPENT_QUEUE:
-		put_queue(text, cause);
+		put_queue(text, shown, cause);
 		break;
 	default:
-		put_work(text, cause);
+		put_work(text, shown, cause);
 		break;
 	}
 }
 
-void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap)
+void gt_put_slow_call(struct gt_strbuf *text, const struct gt_short_names *shown,
+		      const struct gt_idle_gap *gap)
 {
 	gt_strbuf_printf(text, "%s of ", gap->call);
 	put_thread(text, gap->thread);
@@ -151,21 +155,22 @@ void gt_put_slow_call(struct gt_strbuf *text, const struct gt_idle_gap *gap)
 		gt_strbuf_puts(text, " and failed");
 	if (gap->headline.count && gap->headline.number) {
 		gt_strbuf_puts(text, ", mostly because ");
-		put_cause(text, &gap->headline);
+		put_cause(text, shown, &gap->headline);
 	}
 }
 
-void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_idle_gap *gap)
+void gt_put_idle_cause(struct gt_strbuf *text, const struct gt_short_names *shown,
+		       const struct gt_idle_gap *gap)
 {
 	gt_strbuf_puts(text, "GPU idle ");
 	gt_format_duration(text, gap->end - gap->start);
 	gt_strbuf_puts(text, ": next ");
-	gt_put_operation_name(text, gap->operation, gap->kernel);
+	gt_put_operation_name(text, shown, gap->operation, gap->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 " late", gap->next);
 	if (!gap->headline.count)
 		return;
 	gt_strbuf_puts(text, " because ");
-	put_cause(text, &gap->headline);
+	put_cause(text, shown, &gap->headline);
 }
 
 /* A step of a job relative to its submission. */
@@ -281,7 +286,7 @@ void gt_put_causes(struct gt_strbuf *text, const struct gt_process_breakdown *ro
 		gt_strbuf_puts(text, "  T+");
 		gt_format_duration(text, cause->start > row->start ? cause->start - row->start : 0);
 		gt_strbuf_puts(text, "  ");
-		put_cause(text, cause);
+		put_cause(text, row->shown, cause);
 		gt_strbuf_putc(text, '\n');
 		gt_put_evidence(text, 6, &cause->inside);
 	}
@@ -312,7 +317,7 @@ void gt_put_idle_gaps(struct gt_strbuf *text, const struct gt_names *names,
 		gt_strbuf_printf(text, "gap %zu at T+", i + 1);
 		gt_format_duration(text, gap->start > row->start ? gap->start - row->start : 0);
 		gt_strbuf_puts(text, ": ");
-		gt_put_idle_cause(text, gap);
+		gt_put_idle_cause(text, row->shown, gap);
 		gt_strbuf_putc(text, '\n');
 	}
 }
@@ -367,7 +372,7 @@ static void json_cause(struct gt_json *json, const char *key,
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 
-	put_cause(&text, cause);
+	put_cause(&text, NULL, cause);
 	gt_json_object_begin(json, key);
 	gt_json_string(json, "spent", gt_spending_name(cause->spending));
 	gt_json_i64(json, "start", (int64_t)(cause->start - row->start));
@@ -400,7 +405,7 @@ void gt_json_idle_gap(struct gt_json *json, const char *key, const struct gt_nam
 	if (gap->call)
 		gt_strbuf_puts(&text, gap->call);
 	else
-		gt_put_operation_name(&text, gap->operation, gap->kernel);
+		gt_put_operation_name(&text, NULL, gap->operation, gap->kernel);
 	gt_json_object_begin(json, key);
 	gt_json_i64(json, "start", (int64_t)(gap->start - row->start));
 	gt_json_u64(json, "duration", gap->end - gap->start);

@@ -187,7 +187,7 @@ static void put_row(struct gt_table *table, const struct gt_report_labels *label
 	gt_report_put_group(table, labels, labels->by, &kernel->group);
 	if (kernel->graph)
 		gt_strbuf_puts(gt_table_cell(table), "graph ");
-	gt_label_kernel(gt_table_cell(table), kernel->name, kernel->handle);
+	gt_label_kernel(gt_table_cell(table), labels->kernels, kernel->name, kernel->handle);
 	gt_table_end_cell(table);
 }
 
@@ -255,7 +255,7 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	const struct gt_kernel_row *kernel = row;
 	gt_auto_strbuf label = GT_STRBUF_INIT;
 
-	gt_label_kernel(&label, kernel->name, kernel->handle);
+	gt_label_kernel(&label, NULL, kernel->name, kernel->handle);
 	gt_json_string(json, "kernel", gt_strbuf_string(&label));
 	gt_json_bool(json, "graph", kernel->graph);
 	if (kernel->group.process)
@@ -274,6 +274,11 @@ static void json_row(struct gt_json *json, const struct gt_names *names, enum gt
 	json_configurations(json, kernel);
 }
 
+static const char *name_of_kernel(const void *row)
+{
+	return ((const struct gt_kernel_row *)row)->name;
+}
+
 static const struct gt_report_rows form = {
 	.key = "kernels",
 	.columns = columns,
@@ -282,6 +287,7 @@ static const struct gt_report_rows form = {
 	.empty = "No kernel was launched.\n",
 	.note = "TOTAL to SINCE are times of the launching calls on the host, not of the "
 		"kernels.\n",
+	.kernel = name_of_kernel,
 	.put = put_row,
 	.json = json_row,
 };

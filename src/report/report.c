@@ -128,6 +128,21 @@ static struct gt_chains *distinguish_stacks(const struct gt_report_rows *form,
 	return gt_take(chains);
 }
 
+/* NULL: out of memory. */
+static struct gt_short_names *name_kernels(const struct gt_report_rows *form, const void *rows,
+					   size_t count)
+{
+	struct gt_short_names *kernels = gt_short_names_new();
+
+	for (size_t i = 0; kernels && form->kernel && i < count; i++) {
+		const char *kernel = form->kernel(row_at(form, rows, i));
+
+		if (kernel)
+			gt_short_names_add(kernels, kernel);
+	}
+	return kernels;
+}
+
 static void put_table(const struct gt_report_rows *form, const struct gt_report_options *options,
 		      const struct gt_report_labels *labels, const void *rows, size_t count,
 		      struct gt_strbuf *text)
@@ -155,6 +170,7 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 {
 	enum gt_by by = split_of(form, options->by);
 	gt_auto(chains) struct gt_chains *chains = NULL;
+	gt_auto(short_names) struct gt_short_names *kernels = name_kernels(form, rows, count);
 
 	if (!count && form->empty) {
 		gt_strbuf_puts(text, form->empty);
@@ -162,7 +178,8 @@ void gt_report_put_rows(const struct gt_report_rows *form, const struct gt_repor
 	}
 	if (by == GT_BY_STACK && !options->verbose)
 		chains = distinguish_stacks(form, options, names, rows, count);
-	put_table(form, options, &(struct gt_report_labels){names, by, chains}, rows, count, text);
+	put_table(form, options, &(struct gt_report_labels){names, by, chains, kernels}, rows,
+		  count, text);
 	if (count && form->note)
 		gt_strbuf_puts(text, form->note);
 	if (count && by == GT_BY_STACK && !has_stacks(form, rows, count))

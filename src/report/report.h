@@ -80,7 +80,8 @@ struct gt_histogram;
 struct gt_report_labels {
 	const struct gt_names *names;
 	enum gt_by by;
-	const struct gt_chains *chains; /* of the stacks of the rows; NULL: whole stacks */
+	const struct gt_chains *chains;       /* of the stacks of the rows; NULL: whole stacks */
+	const struct gt_short_names *kernels; /* of the rows; NULL: out of memory */
 };
 
 /* The rows of an analysis that are split by something, and their two forms. */
@@ -97,6 +98,8 @@ struct gt_report_rows {
 	bool by_process;   /* every row is one process's and says whose */
 	const char *empty; /* the text where there are no rows; NULL: the titles alone */
 	const char *note;  /* below rows that are there; NULL: none */
+	/* The mangled name of a row's kernel; NULL: unknown. NULL: rows are not of kernels. */
+	const char *(*kernel)(const void *row);
 	/* Adds the cells of a row; that of "BY" by gt_report_put_group. */
 	void (*put)(struct gt_table *table, const struct gt_report_labels *labels, const void *row);
 	/* Adds the members of a row's object. */

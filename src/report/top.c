@@ -213,16 +213,21 @@ static void put_number(struct gt_strbuf *text, double value)
 	gt_strbuf_printf(text, value > 0 && value < 9.95 ? "%.1f" : "%.0f", value);
 }
 
-static void put_cell(struct gt_strbuf *text, const struct top_column *column,
-		     const struct gt_top_row *row, const struct gt_names *names, uint64_t interval)
+static void put_cell(struct gt_strbuf *text, const struct gt_top *top,
+		     const struct top_column *column, const struct gt_top_row *row,
+		     const struct gt_names *names)
 {
 	double value;
 
+	if (column->kind == CELL_NAME && row->kernel) {
+		gt_label_kernel(text, gt_top_kernels(top), row->kernel, 0);
+		return;
+	}
 	if (is_text(column->kind)) {
 		gt_put_printable(text, text_of(column, row, names));
 		return;
 	}
-	value = value_of(column, row, interval);
+	value = value_of(column, row, gt_top_interval(top));
 	if (isnan(value)) {
 		gt_strbuf_putc(text, '-');
 		return;
@@ -344,8 +349,7 @@ int gt_top_put_table(struct gt_strbuf *text, const struct gt_top *top, const str
 		if (view->limit && i - view->skip >= view->limit)
 			break;
 		for (unsigned c = 0; c < form->count; c++) {
-			put_cell(gt_table_cell(&table), &form->columns[c], rows[i], names,
-				 gt_top_interval(top));
+			put_cell(gt_table_cell(&table), top, &form->columns[c], rows[i], names);
 			gt_table_end_cell(&table);
 		}
 	}

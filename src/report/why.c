@@ -103,7 +103,7 @@ static void put_explanation(struct gt_strbuf *text, const struct gt_report_optio
 			    const struct gt_idle_gap *gap)
 {
 	gt_put_origin(text, options, names, row);
-	gt_put_operation_name(text, gap->operation, gap->kernel);
+	gt_put_operation_name(text, row->shown, gap->operation, gap->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 " ended at T+", gap->next);
 	gt_format_duration(text, gap->end - row->start);
 	gt_strbuf_puts(text, "; before, latest first:\n");
@@ -117,7 +117,7 @@ static void put_gap(struct gt_strbuf *text, const struct gt_process_breakdown *r
 	gt_strbuf_printf(text, "gap %zu at T+", number);
 	gt_format_duration(text, gap->start - row->start);
 	gt_strbuf_puts(text, ": ");
-	gt_put_idle_cause(text, gap);
+	gt_put_idle_cause(text, row->shown, gap);
 	gt_strbuf_puts(text, ".\n");
 	gt_put_causes(text, row, gap);
 }

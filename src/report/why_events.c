@@ -45,10 +45,11 @@ static void put_call(struct gt_strbuf *text, const char *name, uint32_t thread)
 
 /* ---- calls, system calls and page faults ------------------------------------------------ */
 
-static void put_headline(struct gt_strbuf *text, const struct gt_idle_gap *call)
+static void put_headline(struct gt_strbuf *text, const struct gt_short_names *shown,
+			 const struct gt_idle_gap *call)
 {
 	if (call->kind != GT_EXPLAIN_FAULTS) {
-		gt_put_slow_call(text, call);
+		gt_put_slow_call(text, shown, call);
 		return;
 	}
 	put_call(text, call->call, call->thread);
@@ -66,7 +67,7 @@ static void put_calls(struct gt_strbuf *text, const struct gt_report_options *op
 		if (!gt_why_shows(options, i))
 			continue;
 		put_number(text, row, what, i, call->start);
-		put_headline(text, call);
+		put_headline(text, row->shown, call);
 		gt_strbuf_puts(text, ".\n");
 		gt_put_evidence(text, 2, &call->inside);
 		gt_put_causes(text, row, call);
@@ -120,14 +121,15 @@ static void put_jobs(struct gt_strbuf *text, const struct gt_report_options *opt
 
 /* ---- Xids ------------------------------------------------------------------------------- */
 
-static void put_running(struct gt_strbuf *text, const struct gt_explained_xid *xid)
+static void put_running(struct gt_strbuf *text, const struct gt_short_names *shown,
+			const struct gt_explained_xid *xid)
 {
 	if (!xid->running)
 		return;
 	gt_strbuf_printf(text,
 			 "  %" PRIu64 " operation%s had been submitted and had not ended, last ",
 			 xid->running, gt_report_plural(xid->running));
-	gt_put_operation_name(text, xid->operation, xid->kernel);
+	gt_put_operation_name(text, shown, xid->operation, xid->kernel);
 	gt_strbuf_printf(text, " #%" PRIu64 ", ", xid->number);
 	gt_format_duration(text, xid->time - xid->submitted);
 	gt_strbuf_puts(text, " before\n");
@@ -170,7 +172,7 @@ static void put_xids(struct gt_strbuf *text, const struct gt_report_options *opt
 				 name ? name : "", name ? ")" : "");
 		gt_put_printable(text, xid->text);
 		gt_strbuf_putc(text, '\n');
-		put_running(text, xid);
+		put_running(text, row->shown, xid);
 		put_calls_around(text, xid);
 	}
 }

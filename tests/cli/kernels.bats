@@ -60,7 +60,7 @@ kernels() {
 	kernels -- "$examples/reduce"
 	expect_json '.[0].kernels | length == 1 and (.[0] | .static_shared == 128 and .registers == null and .registers_unknown == "ptx" and .compiled == [])'
 	gputap kernels -o kernels.txt -- "$examples/reduce"
-	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce\(' kernels.txt || fail "$(cat kernels.txt)"
+	grep -qE '^ +1 +0 .* +32 +256 +- +128 B +0 B  reduce$' kernels.txt || fail "$(cat kernels.txt)"
 	grep -qxF 'TOTAL to SINCE are times of the launching calls on the host, not of the kernels.' kernels.txt
 	grep -qxF 'REGS of 1 row: unknown, since the kernel exists only as PTX, which the driver compiles.' kernels.txt
 }

@@ -12,6 +12,7 @@
 #include "analysis/timeline/explain_request.h"
 #include "analysis/timeline/path.h"
 #include "base/histogram.h"
+#include "elf/demangle.h"
 
 /* A segment of the path to an operation, with what is known about it. */
 struct gt_cause {
@@ -175,6 +176,7 @@ struct gt_process_breakdown {
 	GT_VEC(struct gt_explained_xid) xids; /* the first ones, likewise */
 	uint64_t explained_xids;
 	GT_VEC(struct gt_kernel_times) kernels; /* most time first */
+	struct gt_short_names *shown;           /* their names; NULL: there are none */
 	struct gt_small_grids small_grids;
 	GT_VEC(struct gt_copy_times) copies;
 	GT_VEC(struct gt_wait_times) waits_by_function;

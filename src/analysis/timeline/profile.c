@@ -44,6 +44,7 @@ void gt_profile_free(struct gt_profile *profile)
 	gt_vec_each (row, &profile->rows) {
 		gt_histogram_free(&row->times);
 		free(row->name);
+		free(row->kernel);
 	}
 	gt_vec_free(&profile->rows);
 	free(profile);
@@ -92,24 +93,27 @@ int gt_profile_take(struct gt_profile *profile, const struct gt_names *names,
 	return function ? gt_histogram_add(&function->durations, call->duration) : -ENOMEM;
 }
 
-/* Add a row, or add to the row of this name. */
+/* kernel: mangled, or NULL. */
 static int add_row(struct gt_profile *profile, enum gt_profile_part part, const char *name,
-		   const struct gt_histogram *times, bool estimated)
+		   const char *kernel, const struct gt_histogram *times, bool estimated)
 {
 	struct gt_profile_row row = {
 		.part = part,
 		.name = strdup(name),
+		.kernel = kernel ? strdup(kernel) : NULL,
 		.count = times->count,
 		.total = times->sum,
 		.median = part == GT_PROFILE_PATH ? times->sum : gt_histogram_quantile(times, 0.5),
 		.estimated = estimated,
 	};
 
-	if (row.name && (part == GT_PROFILE_PATH || !gt_histogram_merge(&row.times, times)) &&
+	if (row.name && (row.kernel || !kernel) &&
+	    (part == GT_PROFILE_PATH || !gt_histogram_merge(&row.times, times)) &&
 	    !gt_vec_push(&profile->rows, row))
 		return 0;
 	gt_histogram_free(&row.times);
 	free(row.name);
+	free(row.kernel);
 	return -ENOMEM;
 }
 
@@ -119,7 +123,7 @@ static int add_path(struct gt_profile *profile, const uint64_t *spent)
 		const struct gt_histogram time = {.count = 1, .sum = spent[i]};
 
 		if (spent[i] && add_row(profile, GT_PROFILE_PATH,
-					gt_spending_title((enum gt_spending)i), &time, false))
+					gt_spending_title((enum gt_spending)i), NULL, &time, false))
 			return -ENOMEM;
 	}
 	return 0;
@@ -128,6 +132,7 @@ static int add_path(struct gt_profile *profile, const uint64_t *spent)
 /* Kernels and copies of all processes, by their names. */
 struct profile_merged {
 	enum gt_profile_part part;
+	const char *kernel; /* mangled; NULL: unknown, or not of a kernel */
 	struct gt_histogram times;
 	bool estimated;
 	char name[];
@@ -141,8 +146,9 @@ static void free_merged(void *opaque)
 	free(merged);
 }
 
+/* kernel: mangled, or NULL. */
 static int merge_times(struct gt_hash *all, enum gt_profile_part part, const char *name,
-		       const struct gt_histogram *times, bool estimated)
+		       const char *kernel, const struct gt_histogram *times, bool estimated)
 {
 	struct profile_merged *merged = gt_hash_get_str(all, name);
 
@@ -153,6 +159,7 @@ static int merge_times(struct gt_hash *all, enum gt_profile_part part, const cha
 			return -ENOMEM;
 		}
 		merged->part = part;
+		merged->kernel = kernel;
 		memcpy(merged->name, name, strlen(name) + 1);
 	}
 	merged->estimated |= estimated;
@@ -167,12 +174,12 @@ static int merge_kernels(struct gt_hash *all, const struct gt_process_breakdown 
 		gt_auto_strbuf name = GT_STRBUF_INIT;
 
 		if (kernel->kernel)
-			gt_label_kernel(&name, kernel->kernel, 0);
+			gt_label_kernel(&name, NULL, kernel->kernel, 0);
 		else
 			gt_strbuf_puts(&name, "?");
 		if (!error)
 			error = merge_times(all, GT_PROFILE_KERNEL, gt_strbuf_string(&name),
-					    &kernel->runs, kernel->estimated);
+					    kernel->kernel, &kernel->runs, kernel->estimated);
 	}
 	return error;
 }
@@ -190,7 +197,7 @@ static int merge_copies(struct gt_hash *all, const struct gt_process_breakdown *
 		    copy->operation == GT_GPU_COPY_TO_HOST)
 			gt_strbuf_puts(&name, memories[copy->memory]);
 		if (!error)
-			error = merge_times(all, GT_PROFILE_COPY, gt_strbuf_string(&name),
+			error = merge_times(all, GT_PROFILE_COPY, gt_strbuf_string(&name), NULL,
 					    &copy->runs, copy->estimated);
 	}
 	return error;
@@ -204,7 +211,8 @@ static int add_merged(struct gt_profile *profile, const struct gt_hash *all)
 	while (gt_hash_next(all, &cursor, NULL, NULL, &value)) {
 		const struct profile_merged *merged = value;
 
-		if (add_row(profile, merged->part, merged->name, &merged->times, merged->estimated))
+		if (add_row(profile, merged->part, merged->name, merged->kernel, &merged->times,
+			    merged->estimated))
 			return -ENOMEM;
 	}
 	return 0;
@@ -218,7 +226,8 @@ static int add_functions(struct gt_profile *profile)
 	while (gt_hash_next(profile->functions, &cursor, NULL, NULL, &value)) {
 		const struct profile_function *function = value;
 
-		if (add_row(profile, GT_PROFILE_CALL, function->name, &function->durations, false))
+		if (add_row(profile, GT_PROFILE_CALL, function->name, NULL, &function->durations,
+			    false))
 			return -ENOMEM;
 	}
 	return 0;

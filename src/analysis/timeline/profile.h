@@ -21,6 +21,7 @@ const char *gt_profile_part_name(enum gt_profile_part part);
 struct gt_profile_row {
 	enum gt_profile_part part;
 	char *name;
+	char *kernel;              /* its mangled name; NULL: unknown, or not of a kernel */
 	uint64_t count;            /* of the path: 1 */
 	uint64_t total;            /* ns */
 	uint64_t median;           /* ns; of the path the total */

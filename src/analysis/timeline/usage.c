@@ -70,10 +70,14 @@ static int count_kernel(struct gt_process_breakdown *row, const struct gt_path_o
 	int error;
 
 	if (!kernel) {
-		if (gt_vec_push(&row->kernels,
-				(struct gt_kernel_times){.kernel = operation->kernel}))
+		if (!row->shown)
+			row->shown = gt_short_names_new();
+		if (!row->shown || gt_vec_push(&row->kernels, (struct gt_kernel_times){
+								      .kernel = operation->kernel}))
 			return -ENOMEM;
 		kernel = &row->kernels.items[row->kernels.count - 1];
+		if (kernel->kernel)
+			gt_short_names_add(row->shown, kernel->kernel);
 	}
 	count_small_grid(&row->small_grids, operation);
 	kernel->estimated += operation->basis == GT_TIMES_ESTIMATED;
@@ -239,6 +243,7 @@ void gt_usage_free(struct gt_process_breakdown *row)
 	gt_vec_free(&row->busy);
 	gt_vec_free(&row->longest);
 	gt_vec_free(&row->kernels);
+	gt_short_names_free(row->shown);
 	gt_vec_free(&row->copies);
 	gt_vec_free(&row->waits_by_function);
 }

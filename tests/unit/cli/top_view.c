@@ -3,6 +3,7 @@
 
 #include "analysis.h"
 #include "cli/screen.h"
+#include "report/top.h"
 
 static struct gt_top *top;
 static struct gt_top_screen screen;
@@ -68,6 +69,34 @@ TEST("a frame fills the screen, the busiest process first")
 	CHECK_INT(process_in(frame.data, titles + 1), 30);
 	CHECK(strstr(frame.data, "CALLS/S▼"));
 	CHECK(strstr(frame.data, "[1 processes]"));
+}
+
+TEST("kernels have parameters where two differ in these alone, and all are found by them")
+{
+	const struct gt_top_view all = {.table = GT_TOP_KERNELS};
+	const struct gt_top_view filtered = {.table = GT_TOP_KERNELS, .filter = "(float*)"};
+	gt_auto_strbuf table = GT_STRBUF_INIT, json = GT_STRBUF_INIT;
+	struct gt_json writer = GT_JSON_INIT(&json);
+	size_t rows;
+
+	start();
+	register_kernel(0xaaa, "_Z5scalePf");
+	register_kernel(0xbbb, "_Z5scalePd");
+	register_kernel(0xccc, "_Z3addPf");
+	launch(0xaaa, 4, 256, 0, 0);
+	launch(0xccc, 4, 256, 0, 0);
+	CHECK_INT(gt_top_refresh(top, stream.names, stream.now), 0);
+	CHECK_INT(gt_top_put_table(&table, top, stream.names, &all, &rows), 0);
+	CHECK(strstr(gt_strbuf_string(&table), " scale\n"));
+	launch(0xbbb, 4, 256, 0, 0);
+	CHECK_INT(gt_top_refresh(top, stream.names, stream.now), 0);
+	gt_strbuf_clear(&table);
+	CHECK_INT(gt_top_put_table(&table, top, stream.names, &filtered, &rows), 0);
+	CHECK_INT(rows, 2);
+	CHECK(strstr(gt_strbuf_string(&table), " scale(float*)\n"));
+	CHECK(strstr(gt_strbuf_string(&table), " add\n"));
+	gt_top_json(&writer, top, stream.names, stream.now);
+	CHECK(strstr(gt_strbuf_string(&json), "\"add(float*)\""));
 }
 
 TEST("keys scroll within the rows")

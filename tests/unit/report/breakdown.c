@@ -105,6 +105,26 @@ TEST("report: the parts of the wall time, the kernels and the copies have rows w
 		"WITH KERNELS\n"
 		"D2H   pageable         1  2.00 µs  2.00 µs  2.00 µs  2.00 µs   64 B  0.03 GB/s  "
 		"       0.0 %\n");
+}
+
+TEST("report: kernels have parameters where two of a process differ in these alone, all in JSON")
+{
+	run_steps();
+	register_kernel(KERNEL, "_Z5stepsPf");
+	launch_kernel(0x11, stream.now + 2000, stream.now + 12000);
+	expect_table(
+		"KERNEL  ",
+		"KERNEL         COUNT    TOTAL     MEAN      P50      P99  QUEUED  TIMES\n"
+		"steps              2  20.0 µs  10.0 µs  10.0 µs  10.0 µs  500 ns  measured\n"
+		"steps(float*)      1  10.0 µs  10.0 µs  10.0 µs  10.0 µs  500 ns  measured\n");
+	expect_json("\"kernel\":\"steps(float*)\"");
+	start();
+	register_kernel(KERNEL, "_Z5stepsPf");
+	launch_kernel(0x11, stream.now + 2000, stream.now + 12000);
+	expect_table("KERNEL  ",
+		     "KERNEL  COUNT    TOTAL     MEAN      P50      P99  QUEUED  TIMES\n"
+		     "steps       1  10.0 µs  10.0 µs  10.0 µs  10.0 µs  500 ns  measured\n");
+	expect_json("\"kernel\":\"steps(float*)\"");
 	gt_report_breakdown.close(shown.state);
 	gt_names_free(stream.names);
 }

@@ -106,6 +106,84 @@ TEST("kernels: a row a kernel")
 	       "     -      0 B  0xaaa\n" HOST_TIMES NO_NAME "Complete: 0 calls, none lost.\n");
 }
 
+/* Kernels of which two differ in their parameters alone. */
+static void start_overloads(const struct gt_report *report)
+{
+	start(report, GT_BY_NOTHING);
+	register_kernel(0xaaa, "_Z5scalePf");
+	register_kernel(0xbbb, "_Z5scalePd");
+	register_kernel(0xccc, "_Z3addPf");
+}
+
+static void expect_json(const char *expected)
+{
+	gt_auto_strbuf json = GT_STRBUF_INIT;
+
+	CHECK_INT(put(true, true, &json), 0);
+	if (!strstr(gt_strbuf_string(&json), expected))
+		TAP_FAIL("'%s' is not in %s", expected, gt_strbuf_string(&json));
+}
+
+/* The rows of the table end so, in this order; lines of notes follow. */
+static void expect_ends(const char *const *ends, size_t count)
+{
+	gt_auto_strbuf table = GT_STRBUF_INIT;
+	const char *line;
+
+	CHECK_INT(put(true, false, &table), 0);
+	line = strchr(gt_strbuf_string(&table), '\n');
+	for (size_t i = 0; i < count && line; i++) {
+		const char *end = strchr(line + 1, '\n');
+		size_t length = strlen(ends[i]);
+
+		if (!end || end < line + length || strncmp(end - length, ends[i], length))
+			TAP_FAIL("row %zu does not end in '%s':\n%s", i, ends[i],
+				 gt_strbuf_string(&table));
+		line = end;
+	}
+	CHECK(line);
+}
+
+static void expect_has(const char *expected)
+{
+	gt_auto_strbuf table = GT_STRBUF_INIT;
+
+	CHECK_INT(put(true, false, &table), 0);
+	if (!strstr(gt_strbuf_string(&table), expected))
+		TAP_FAIL("'%s' is not in\n%s", expected, gt_strbuf_string(&table));
+}
+
+TEST("kernels: names have parameters where rows differ in these alone, and all in JSON")
+{
+	start_overloads(&gt_report_kernels);
+	for (unsigned i = 0; i < 3; i++) {
+		launch(0xccc, 4, 256, 0, 0);
+		if (i < 2)
+			launch(0xaaa, 4, 256, 0, 0);
+		if (i < 1)
+			launch(0xbbb, 4, 256, 0, 0);
+	}
+	expect_ends((const char *const[]){" add", " scale(float*)", " scale(double*)"}, 3);
+	expect_json("\"kernel\":\"add(float*)\"");
+	/* What is not launched is not shown, nor are the parameters by which another differs. */
+	start_overloads(&gt_report_kernels);
+	launch(0xaaa, 4, 256, 0, 0);
+	expect_ends((const char *const[]){" scale"}, 1);
+	expect_json("\"kernel\":\"scale(float*)\"");
+}
+
+TEST("errors: kernels have parameters where rows differ in these alone, and all in JSON")
+{
+	start_overloads(&gt_report_errors);
+	launch(0xccc, 4, 256, 0, 9);
+	expect_has(" add\n");
+	expect_json("\"kernel\":\"add(float*)\"");
+	launch(0xaaa, 4, 256, 0, 9);
+	launch(0xbbb, 4, 256, 0, 9);
+	expect_has(" scale(float*)\n");
+	expect_has(" scale(double*)\n");
+}
+
 TEST("kernels: split rows say by what")
 {
 	start(&gt_report_kernels, GT_BY_STREAM);
