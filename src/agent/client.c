@@ -219,6 +219,20 @@ static bool exchange_messages(int socket, struct gt_agent_request *request, int 
 	return false;
 }
 
+/*
+ * mmap(2), by the system call: the functions of ThreadSanitizer and MemorySanitizer take another
+ * address where they do not know the one that is asked for.
+ */
+static void *map_at(void *address, size_t size, int protection, int flags, int fd, uint64_t offset)
+{
+	return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, (off_t)offset);
+}
+
+static void unmap_at(void *memory, size_t size)
+{
+	syscall(SYS_munmap, memory, size);
+}
+
 /* Map a file that was received, from an offset on; it is closed in any case. NULL: errno says why.
  */
 static void *map_file(int fd, uint64_t offset, void *address, size_t size, int protection,
@@ -233,7 +247,7 @@ static void *map_file(int fd, uint64_t offset, void *address, size_t size, int p
 	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES &&
 	    offset <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
 	    (size_t)status.st_size >= offset + size) {
-		memory = mmap(address, size, protection, flags, fd, (off_t)offset);
+		memory = map_at(address, size, protection, flags, fd, offset);
 		error = errno;
 	}
 	close(fd);
@@ -590,10 +604,11 @@ static bool map_arrays(int socket, const struct gt_agent_reply *memory, int64_t 
 		struct gt_agent_reply array = {0};
 		int fd = -1;
 
-		mapped = wait_for_reply(socket, end) && receive_reply(socket, &array, &fd) &&
-			 fd >= 0 && is_within(&array, memory) && is_array(fd) &&
-			 mmap((void *)(uintptr_t)array.address, array.size, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+		mapped =
+			wait_for_reply(socket, end) && receive_reply(socket, &array, &fd) &&
+			fd >= 0 && is_within(&array, memory) && is_array(fd) &&
+			map_at((void *)(uintptr_t)array.address, array.size, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 		if (fd >= 0)
 			close(fd);
 	}
@@ -621,7 +636,7 @@ static bool map_maps(int socket, int fd, const struct gt_agent_reply *reply, int
 		return errno == EEXIST && wait_for_maps();
 	/* Before Linux 4.17 the address is a hint. */
 	if (memory != address || !map_arrays(socket, reply, end)) {
-		munmap(memory, reply->size);
+		unmap_at(memory, reply->size);
 		return false;
 	}
 	atomic_store(&agent_maps.size, reply->size);
@@ -677,7 +692,7 @@ static bool map_area(int fd, const struct gt_agent_reply *reply)
 				MAP_SHARED | MAP_FIXED_NOREPLACE);
 
 	if (memory && memory != address)
-		munmap(memory, reply->size);
+		unmap_at(memory, reply->size);
 	return memory == address;
 }
 

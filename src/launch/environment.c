@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/api.h"
+#include "base/clean.h"
 #include "base/strbuf.h"
 
 void gt_environment_free(struct gt_environment *environment)
@@ -92,6 +94,79 @@ int gt_environment_prepend(struct gt_environment *environment, const char *name,
 	if (*old)
 		gt_strbuf_printf(&variable, "%c%s", separator, old);
 	return put_variable(environment, entry, gt_strbuf_steal(&variable));
+}
+
+static const char *find_value(const struct gt_environment *environment, const char *name)
+{
+	char **entry = find_variable(environment, name);
+
+	return *entry ? *entry + strlen(name) + 1 : "";
+}
+
+/* Whether a file, by its name, is a library whose functions preloaded ones replace: 1, 0, -ENOMEM.
+ */
+static int is_replaced(const char *path, size_t length)
+{
+	static const char *const compilers[] = {"libnvrtc.so", "libnvJitLink.so"};
+	gt_autofree char *copy = strndup(path, length);
+	const char *slash, *name;
+
+	if (!copy)
+		return -ENOMEM;
+	slash = strrchr(copy, '/');
+	name = slash ? slash + 1 : copy;
+	for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++)
+		if (!strncmp(name, compilers[i], strlen(compilers[i])))
+			return 1;
+	return gt_api_library_of(name) != NULL;
+}
+
+/* The length of the part of LD_PRELOAD that a library comes after, or -ENOMEM. */
+static ssize_t find_preload_place(const char *list)
+{
+	static const char separators[] = " :";
+	const char *at = list + strspn(list, separators);
+
+	while (*at) {
+		size_t length = strcspn(at, separators);
+		int found = is_replaced(at, length);
+
+		if (found < 0)
+			return found;
+		if (found)
+			break;
+		at += length;
+		at += strspn(at, separators);
+	}
+	return at - list;
+}
+
+/* The runtime of AddressSanitizer ends a program in which another library precedes it. */
+static int permit_sanitizer(struct gt_environment *environment)
+{
+	static const char option[] = "verify_asan_link_order";
+
+	return strstr(find_value(environment, "ASAN_OPTIONS"), option)
+		       ? 0
+		       : gt_environment_prepend(environment, "ASAN_OPTIONS", ':',
+						"verify_asan_link_order=0");
+}
+
+int gt_environment_preload(struct gt_environment *environment, const char *path)
+{
+	const char *list = find_value(environment, "LD_PRELOAD");
+	ssize_t place = find_preload_place(list);
+	gt_auto_strbuf variable = GT_STRBUF_INIT;
+	int error;
+
+	if (place < 0)
+		return (int)place;
+	gt_strbuf_printf(&variable, "LD_PRELOAD=%.*s%s%s%s%s", (int)place, list,
+			 place && !list[place] ? ":" : "", path, list[place] ? ":" : "",
+			 list + place);
+	error = put_variable(environment, find_variable(environment, "LD_PRELOAD"),
+			     gt_strbuf_steal(&variable));
+	return error ? error : permit_sanitizer(environment);
 }
 
 static int use_soft_gpu(enum gt_gpu gpu, struct gt_environment *environment, struct gt_diag *diag)

@@ -27,3 +27,10 @@ int gt_environment_set(struct gt_environment *environment, const char *name, con
 /* The same with `value`, the separator and what the variable had, if it had something. */
 int gt_environment_prepend(struct gt_environment *environment, const char *name, char separator,
 			   const char *value);
+/*
+ * Preload a library whose functions take the place of others, after the libraries that the user
+ * preloads: functions of theirs come first, as without it. It precedes those libraries whose own
+ * functions it replaces, such as the driver. Programs with AddressSanitizer start, although another
+ * library precedes its runtime. 0 or -ENOMEM.
+ */
+int gt_environment_preload(struct gt_environment *environment, const char *path);

@@ -35,7 +35,7 @@ int gt_inject_environment(struct gt_inject *inject, struct gt_environment *envir
 	if (!error)
 		error = gt_inject_use_driver(inject, environment->soft_gpu, diag);
 	if (!error)
-		error = gt_environment_prepend(environment, "LD_PRELOAD", ':', agent);
+		error = gt_environment_preload(environment, agent);
 	if (!error)
 		error = gt_installed_file("src/agent", "", "libgputap-opencl.so", &layer, diag);
 	if (!error)

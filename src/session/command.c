@@ -20,7 +20,7 @@ static int preload_lineinfo(struct gt_environment *environment)
 	/* Without it, only programs that compile cubins at run time have no kernels. */
 	if (gt_installed_file("src/agent", "", "libgputap-lineinfo.so", &path, NULL))
 		return 0;
-	return gt_environment_prepend(environment, "LD_PRELOAD", ':', path);
+	return gt_environment_preload(environment, path);
 }
 
 /* Without CAP_SYS_ADMIN it never works, which `doctor` shows: only -v reports it each time. */

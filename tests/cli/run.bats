@@ -398,13 +398,6 @@ run_both() {
 	expect_status 42
 }
 
-@test "a command that preloads a library of its own keeps it" {
-	counting 'gpu/entry/*'
-	LD_PRELOAD=libc.so.6 gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'echo "$LD_PRELOAD"'
-	expect_status 0
-	expect_output_line "^$build/src/agent/libgputap-agent\\.so:libc\\.so\\.6$"
-}
-
 # build_driver_program NAME [OPTIONS…]: compiles standard input, which uses the driver API.
 build_driver_program() {
 	need_command gcc
