@@ -6,6 +6,7 @@
 #include "api/kernels/arguments.h"
 #include "api/kernels/parameters.h"
 #include "fatbin/cubin.h"
+#include "fatbin/cubin_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,11 +23,17 @@ static void show(const struct gt_parameters *parameters, const char *name)
 		gt_kernel_usage_on(kernel, 75);
 }
 
+static int read_name(void *context, const struct gt_cubin_symbol *symbol)
+{
+	*(size_t *)context += symbol->name ? strlen(symbol->name) : 0;
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	gt_auto(parameters) struct gt_parameters *parameters = gt_parameters_new();
 	gt_auto_cubin cubin = {0};
-	size_t added = 0;
+	size_t added = 0, length = 0;
 
 	if (!parameters)
 		return 0;
@@ -35,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			for (size_t at = 0; at < cubin.kernels[i].parameter_count; at++)
 				if (!cubin.kernels[i].parameters[at].size)
 					abort();
+	gt_cubin_each_symbol(data, size, read_name, &length, NULL);
 	if (!gt_parameters_add_image(parameters, data, size, &added, NULL) &&
 	    added != gt_parameters_count(parameters))
 		abort();

@@ -63,9 +63,8 @@ struct cubin_bytes cubin_info_bytes(struct cubin_reader *reader, const Elf64_Shd
 	return bytes;
 }
 
-/* Returns the string at an offset; NULL: it does not end, or too many bytes were read. */
-static const char *string_at(struct cubin_reader *reader, struct cubin_bytes strings,
-			     uint64_t offset)
+const char *cubin_string_at(struct cubin_reader *reader, struct cubin_bytes strings,
+			    uint64_t offset)
 {
 	const char *text;
 	size_t left, length;
@@ -130,7 +129,7 @@ int cubin_read_header(struct cubin_reader *reader)
 
 const char *cubin_section_name(struct cubin_reader *reader, const Elf64_Shdr *section)
 {
-	return string_at(reader, reader->names, section->sh_name);
+	return cubin_string_at(reader, reader->names, section->sh_name);
 }
 
 static int add_kernel(struct cubin_reader *reader, const char *name, uint32_t symbol)
@@ -158,7 +157,20 @@ static int add_kernel(struct cubin_reader *reader, const char *name, uint32_t sy
 	return 0;
 }
 
-static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
+static int add_symbol(struct cubin_reader *reader, void *context, uint32_t index,
+		      const Elf64_Sym *symbol, struct cubin_bytes names)
+{
+	const char *name;
+
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || !(symbol->st_other & ENTRY_MARK) ||
+	    symbol->st_shndx == SHN_UNDEF)
+		return 0;
+	name = cubin_string_at(reader, names, symbol->st_name);
+	return name && *name ? add_kernel(reader, name, index) : 0;
+}
+
+static int each_symbol(struct cubin_reader *reader, const Elf64_Shdr *section,
+		       cubin_symbol_visit *visit, void *context)
 {
 	struct cubin_bytes symbols = section_bytes(reader, section), strings;
 	Elf64_Shdr names;
@@ -171,17 +183,22 @@ static int read_symbols(struct cubin_reader *reader, const Elf64_Shdr *section)
 	reader->name_budget += strings.size * 4 + MAX_NAME;
 	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !error; i++) {
 		Elf64_Sym symbol;
-		const char *name;
 
 		memcpy(&symbol, symbols.data + i * sizeof(symbol), sizeof(symbol));
-		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !(symbol.st_other & ENTRY_MARK) ||
-		    symbol.st_shndx == SHN_UNDEF)
-			continue;
-		name = string_at(reader, strings, symbol.st_name);
-		if (name && *name)
-			error = add_kernel(reader, name, (uint32_t)i);
+		error = visit(reader, context, (uint32_t)i, &symbol, strings);
 	}
 	return error;
+}
+
+int cubin_each_symbol(struct cubin_reader *reader, cubin_symbol_visit *visit, void *context)
+{
+	for (size_t i = 0; i < reader->section_count; i++) {
+		Elf64_Shdr section = cubin_section_at(reader, i);
+
+		if (section.sh_type == SHT_SYMTAB)
+			return each_symbol(reader, &section, visit, context);
+	}
+	return 0;
 }
 
 /* Reads the next record; false: the end, or malformed bytes. */
@@ -335,16 +352,8 @@ static void drop_unknown(struct cubin_reader *reader, const bool *known)
 static int read_sections(struct cubin_reader *reader)
 {
 	gt_autofree bool *known = NULL;
-	int error = 0;
+	int error = cubin_each_symbol(reader, add_symbol, NULL);
 
-	for (size_t i = 0; i < reader->section_count; i++) {
-		Elf64_Shdr section = cubin_section_at(reader, i);
-
-		if (section.sh_type != SHT_SYMTAB)
-			continue;
-		error = read_symbols(reader, &section);
-		break;
-	}
 	if (error)
 		return error;
 	known = calloc(reader->kernels.count + 1, sizeof(*known));

@@ -36,3 +36,12 @@ Elf64_Shdr cubin_section_at(const struct cubin_reader *reader, size_t index);
 const char *cubin_section_name(struct cubin_reader *reader, const Elf64_Shdr *section);
 /* Return the bytes of a section; none if such sections exceed the file's size. */
 struct cubin_bytes cubin_info_bytes(struct cubin_reader *reader, const Elf64_Shdr *section);
+/* Return the string at an offset; NULL: it does not end, or too many bytes were read. */
+const char *cubin_string_at(struct cubin_reader *reader, struct cubin_bytes strings,
+			    uint64_t offset);
+
+/* Sees a symbol, with the bytes of the names. Another value than 0 ends the iteration. */
+typedef int cubin_symbol_visit(struct cubin_reader *reader, void *context, uint32_t index,
+			       const Elf64_Sym *symbol, struct cubin_bytes names);
+/* Visit the symbols after the header was read. As gt_cubin_read, or what the visit returns. */
+int cubin_each_symbol(struct cubin_reader *reader, cubin_symbol_visit *visit, void *context);

@@ -15,6 +15,8 @@ struct made_kernel {
 	unsigned int registers, local, shared;
 	int is_big;    /* parameters are described as in kernels with more than 4 KiB of them */
 	int is_device; /* a device function */
+	int is_variable;
+	int is_undefined; /* others are to have it */
 };
 
 /* Section headers with their names, and the bytes of the sections so far. */
@@ -80,9 +82,10 @@ static inline void add_symbols(struct cubin_maker *maker, const struct made_kern
 
 		if (i) {
 			symbol.st_name = (Elf64_Word)strings.length;
-			symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+			symbol.st_info =
+				ELF64_ST_INFO(STB_GLOBAL, kernels[i - 1].is_variable ? 13 : STT_FUNC);
 			symbol.st_other = kernels[i - 1].is_device ? 0 : 0x10;
-			symbol.st_shndx = 1;
+			symbol.st_shndx = kernels[i - 1].is_undefined ? SHN_UNDEF : 1;
 			gt_strbuf_puts(&strings, kernels[i - 1].name);
 			gt_strbuf_putc(&strings, 0);
 		}
