@@ -329,7 +329,7 @@ static bool map_reply(const struct gt_agent_reply *reply, int fd,
 	exchange->size = size;
 	exchange->image_size = reply->size;
 	exchange->is_side = reply->verdict == GT_AGENT_SIDE;
-	exchange->is_linked = !exchange->is_side && reply->flags & GT_AGENT_LINKED;
+	exchange->is_linked = reply->flags & GT_AGENT_LINKED;
 	exchange->max_registers = reply->max_registers;
 	return true;
 }

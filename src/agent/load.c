@@ -228,12 +228,27 @@ static void copy_values(void *const *from, unsigned count, void **to)
 		memcpy(to, from, count * sizeof(*to));
 }
 
-static CUresult link_patched(const struct gt_agent_exchange *exchange,
-			     struct gt_agent_linked *linked)
+/* What is loaded: the patched image, or what the driver links of it. */
+static CUresult prepare_patched(const struct gt_agent_exchange *exchange,
+				struct gt_agent_linked *ret_linked, const void **ret_image)
+{
+	CUresult error = 0;
+
+	*ret_linked = (struct gt_agent_linked){0};
+	*ret_image = exchange->patched;
+	if (!exchange->is_linked)
+		return 0;
+	error = gt_agent_link(exchange->patched, exchange->image_size, exchange->max_registers,
+			      ret_linked);
+	*ret_image = ret_linked->cubin;
+	return error;
+}
+
+static CUresult prepare_whole(const struct gt_agent_exchange *exchange,
+			      struct gt_agent_linked *ret_linked, const void **ret_image)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
-	CUresult error = gt_agent_link(exchange->patched, exchange->image_size,
-				       exchange->max_registers, linked);
+	CUresult error = prepare_patched(exchange, ret_linked, ret_image);
 
 	gt_agent_restore_caller(&caller);
 	return error;
@@ -249,14 +264,14 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	 */
 	void *given[MAX_JIT_OPTIONS], *handle = *call->handle;
 	bool keep = is_preserved(call->options, call->values, call->count);
-	struct gt_agent_linked linked = {0};
-	CUresult error = 0;
+	struct gt_agent_linked linked;
+	const void *patched;
+	CUresult error;
 
 	copy_values(call->jit_values, call->jit_count, given);
-	if (exchange->is_linked)
-		error = link_patched(exchange, &linked);
+	error = prepare_whole(exchange, &linked, &patched);
 	if (!error)
-		error = call->load(call, exchange->is_linked ? linked.cubin : exchange->patched);
+		error = call->load(call, patched);
 	if (!error)
 		error = compile_loaded(call->kind, *call->handle, &exchange->kernels);
 	if (error || !keep)
@@ -280,15 +295,11 @@ static bool is_code_option(int option)
 	       option >= CU_JIT_POSITION_INDEPENDENT_CODE;
 }
 
-/* The kernels that programs match, with the options of the original that concern their code. */
-static CUresult load_side(const struct load_call *call, const struct gt_agent_exchange *exchange,
-			  void **ret_side)
+/* The number of options of the original that concern the code. */
+static unsigned copy_code_options(const struct load_call *call, int options[MAX_JIT_OPTIONS],
+				  void *values[MAX_JIT_OPTIONS])
 {
-	int options[MAX_JIT_OPTIONS];
-	void *values[MAX_JIT_OPTIONS];
-	struct gt_agent_caller caller;
 	unsigned count = 0;
-	CUresult error;
 
 	for (unsigned i = 0; i < call->jit_count; i++) {
 		if (!is_code_option(call->jit_options[i]))
@@ -296,15 +307,30 @@ static CUresult load_side(const struct load_call *call, const struct gt_agent_ex
 		options[count] = call->jit_options[i];
 		values[count++] = call->jit_values[i];
 	}
-	caller = gt_agent_save_caller();
-	if (call->kind == GT_AGENT_LIBRARY)
-		error = gt_driver.cuLibraryLoadData(ret_side, exchange->patched, options, values,
-						    count, NULL, NULL, 0);
-	else if (gt_driver.cuModuleLoadDataEx)
-		error = gt_driver.cuModuleLoadDataEx(ret_side, exchange->patched, count, options,
-						     values);
-	else
+	return count;
+}
+
+/* The kernels that programs match, with these options. */
+static CUresult load_side(const struct load_call *call, const struct gt_agent_exchange *exchange,
+			  void **ret_side)
+{
+	int options[MAX_JIT_OPTIONS];
+	void *values[MAX_JIT_OPTIONS];
+	struct gt_agent_linked linked;
+	unsigned count = copy_code_options(call, options, values);
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	const void *patched;
+	CUresult error;
+
+	error = prepare_patched(exchange, &linked, &patched);
+	if (!error && call->kind == GT_AGENT_LIBRARY)
+		error = gt_driver.cuLibraryLoadData(ret_side, patched, options, values, count, NULL,
+						    NULL, 0);
+	else if (!error && gt_driver.cuModuleLoadDataEx)
+		error = gt_driver.cuModuleLoadDataEx(ret_side, patched, count, options, values);
+	else if (!error)
 		error = CUDA_ERROR_NOT_FOUND;
+	gt_agent_end_link(&linked);
 	gt_agent_restore_caller(&caller);
 	return error ? error : compile_loaded(call->kind, *ret_side, &exchange->kernels);
 }

@@ -42,7 +42,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 13,
+	GT_AGENT_VERSION = 14,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -123,7 +123,7 @@ enum gt_agent_verdict {
 
 enum gt_agent_reply_flags {
 	GT_AGENT_UNPATCHED = 1, /* WHOLE: no program is in the image, and there are no names */
-	GT_AGENT_LINKED = 2,    /* WHOLE: what is linked first (base/link_input.h) */
+	GT_AGENT_LINKED = 2,    /* WHOLE, SIDE: what is linked first (base/link_input.h) */
 };
 
 struct gt_agent_reply {
