@@ -59,52 +59,62 @@ bool gt_patch_ends_threads(const struct gt_patch_program *program)
 	return false;
 }
 
-/* Whether a program that runs in one of these functions ends threads, which are not counted then.
- */
-static bool any_ends_threads(const struct gt_patcher *patcher, const struct gt_patch_reach *reach)
+/* Whether one of the programs ends threads, which are not counted then. */
+static bool any_ends_threads(const struct gt_patch_options *options, uint64_t programs)
 {
-	uint64_t programs = 0;
-
-	for (uint32_t i = 0; i < patcher->module->function_count; i++)
-		if (reach->functions[i])
-			programs |= patcher->functions[i].programs;
-	for (uint32_t i = 0; i < patcher->options->program_count; i++)
-		if (programs & PROGRAM(i) && gt_patch_ends_threads(&patcher->options->programs[i]))
+	for (uint32_t i = 0; i < options->program_count; i++)
+		if (programs & PROGRAM(i) && gt_patch_ends_threads(&options->programs[i]))
 			return true;
 	return false;
 }
 
-/* Why threads that leave a kernel cannot be counted in shared memory, or NULL. */
-static const char *find_counter_obstacle(const struct gt_patcher *patcher,
-					 const struct gt_ptx_function *kernel,
-					 const struct gt_patch_reach *reach)
-{
-	uint64_t bytes = EXIT_COUNTER;
-	bool dynamic = false;
+/* What functions that a kernel reaches do with shared memory, and where they exit. */
+struct counter_facts {
+	uint64_t bytes;
+	bool dynamic, exits;
+};
 
-	if (any_ends_threads(patcher, reach))
-		return "a program that runs in it ends threads (bpf_exit), which are not counted";
-	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next)
+static void add_counter_facts(const struct gt_ptx_module *module,
+			      const struct gt_ptx_function *kernel,
+			      const struct gt_patch_reach *reach, struct counter_facts *facts)
+{
+	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
 		if (item->kind == GT_PTX_ITEM_VARIABLES &&
 		    reach->variables[item->variables->number])
-			add_shared_variable(item->variables, &bytes, &dynamic);
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+			add_shared_variable(item->variables, &facts->bytes, &facts->dynamic);
+	for (const struct gt_ptx_function *function = module->functions; function;
 	     function = function->next) {
-		if (!function->body || !reach->functions[function->number])
+		if (!function->body || !reach->functions[function->number] ||
+		    (function->is_entry && function != kernel))
 			continue;
-		if (function != kernel && exits_in(function))
-			return "a device function that it calls has an exit";
+		facts->exits |= function != kernel && exits_in(function);
 		for (const struct gt_ptx_statement *statement = function->body->first; statement;
 		     statement = gt_ptx_statement_next(statement))
 			if (statement->kind == GT_PTX_STATEMENT_VARIABLES)
-				add_shared_variable(statement->variables, &bytes, &dynamic);
+				add_shared_variable(statement->variables, &facts->bytes,
+						    &facts->dynamic);
 	}
-	if (dynamic)
+}
+
+/* Why threads that leave a kernel cannot be counted in shared memory, or NULL. */
+static const char *find_counter_obstacle(const struct gt_patch_set *set,
+					 const struct gt_ptx_function *kernel,
+					 const struct gt_patch_reaches *reaches)
+{
+	struct counter_facts facts = {.bytes = EXIT_COUNTER};
+
+	if (any_ends_threads(set->patchers->options, gt_patch_programs_in(set, reaches, NULL)))
+		return "a program that runs in it ends threads (bpf_exit), which are not counted";
+	gt_patch_each (patcher, set)
+		add_counter_facts(patcher->module, kernel, &reaches->items[patcher->index], &facts);
+	if (facts.exits)
+		return "a device function that it calls has an exit";
+	if (facts.dynamic)
 		return "it uses dynamic shared memory, and the count of the threads that have "
 		       "left needs static shared memory";
-	return bytes > STATIC_SHARED ? "it has no shared memory left for the count of the threads "
-				       "that have left"
-				     : NULL;
+	return facts.bytes > STATIC_SHARED ? "it has no shared memory left for the count of the "
+					     "threads that have left"
+					   : NULL;
 }
 
 static uint32_t count_exits(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
@@ -117,16 +127,16 @@ static uint32_t count_exits(const struct gt_patcher *patcher, const struct gt_pt
 static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_ptx_function *kernel)
 {
 	struct gt_patch_function *known = &patcher->functions[kernel->number];
-	struct gt_patch_reach reach;
+	struct gt_patch_reaches reaches;
 	const char *obstacle;
 	int error;
 
 	if (!gt_patch_has_block_end(patcher, known->programs))
 		return 0;
-	error = gt_patch_reach_new(patcher->graph, &reach);
+	error = gt_patch_reaches_new(patcher->set, &reaches);
 	if (!error)
-		error = gt_patch_reach_add(patcher->graph, kernel, &reach);
-	obstacle = error ? NULL : find_counter_obstacle(patcher, kernel, &reach);
+		error = gt_patch_reaches_add(patcher->set, patcher, kernel, &reaches);
+	obstacle = error ? NULL : find_counter_obstacle(patcher->set, kernel, &reaches);
 	for (uint32_t i = 0; obstacle && i < patcher->options->program_count; i++) {
 		const struct gt_section *section = &patcher->options->programs[i].section;
 
@@ -137,7 +147,7 @@ static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_pt
 				count_exits(patcher, kernel, gt_patch_site_kinds(section->kind)),
 				"%s", obstacle);
 	}
-	gt_patch_reach_clear(&reach);
+	gt_patch_reaches_clear(patcher->set, &reaches);
 	return error;
 }
 

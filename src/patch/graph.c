@@ -247,26 +247,43 @@ static void reach_variable(struct patch_worklist *work, const struct gt_patch_gr
 	work->error = gt_vec_push(&work->references, &graph->variables[variable->number]);
 }
 
+/* Follow all references of the list. */
+static int follow_references(struct patch_worklist *work, const struct gt_patch_graph *graph)
+{
+	while (!work->error && work->references.count) {
+		const struct patch_references *references =
+			work->references.items[--work->references.count];
+
+		gt_vec_each (next, &references->functions)
+			reach_function(work, graph, *next);
+		gt_vec_each (next, &references->variables)
+			reach_variable(work, graph, *next);
+		if (!references->calls_indirectly)
+			continue;
+		work->reach->calls_indirectly = true;
+		gt_vec_each (next, &graph->taken.functions)
+			reach_function(work, graph, *next);
+	}
+	gt_vec_free(&work->references);
+	return work->error;
+}
+
 int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
 		       struct gt_patch_reach *reach)
 {
 	struct patch_worklist work = {.reach = reach};
 
 	reach_function(&work, graph, function_definition(function));
-	while (!work.error && work.references.count) {
-		const struct patch_references *references =
-			work.references.items[--work.references.count];
+	return follow_references(&work, graph);
+}
 
-		gt_vec_each (next, &references->functions)
-			reach_function(&work, graph, *next);
-		gt_vec_each (next, &references->variables)
-			reach_variable(&work, graph, *next);
-		if (references->calls_indirectly)
-			gt_vec_each (next, &graph->taken.functions)
-				reach_function(&work, graph, *next);
-	}
-	gt_vec_free(&work.references);
-	return work.error;
+int gt_patch_reach_add_taken(const struct gt_patch_graph *graph, struct gt_patch_reach *reach)
+{
+	struct patch_worklist work = {.reach = reach};
+
+	gt_vec_each (next, &graph->taken.functions)
+		reach_function(&work, graph, *next);
+	return follow_references(&work, graph);
 }
 
 static bool refers_to_kernel(const struct patch_references *references,

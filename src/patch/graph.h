@@ -18,6 +18,7 @@ struct gt_patch_graph;
 struct gt_patch_reach {
 	bool *functions; /* owned */
 	bool *variables; /* owned; only those at module scope are marked */
+	bool calls_indirectly;
 };
 
 /* 0 or -ENOMEM. The module must outlive the graph. */
@@ -31,6 +32,8 @@ void gt_patch_reach_clear(struct gt_patch_reach *reach);
 /* Add a function and all that it can reach. 0 or -ENOMEM. */
 int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
 		       struct gt_patch_reach *reach);
+/* Add the functions whose addresses are taken in the module. 0 or -ENOMEM. */
+int gt_patch_reach_add_taken(const struct gt_patch_graph *graph, struct gt_patch_reach *reach);
 /*
  * Whether something that was not reached refers to a kernel that was: it would launch the kernel of
  * its own module.

@@ -67,9 +67,8 @@ bool gt_patch_may_match(const char *text, size_t length, const struct gt_patch_o
 
 /* ---- the container --------------------------------------------------------------------- */
 
-/* The patched text as the only entry of a fatbin; what the entry says of the original is kept. */
-static int wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf *text,
-		     struct gt_strbuf *fatbin, struct gt_diag *diag)
+int gt_patch_wrap_text(const struct gt_fatbin_entry *entry, const struct gt_strbuf *text,
+		       struct gt_strbuf *fatbin, struct gt_diag *diag)
 {
 	const struct gt_fatbin_source source = {
 		.kind = GT_FATBIN_KIND_PTX,
@@ -129,7 +128,7 @@ static int patch_single(const struct gt_fatbin_entry *entry, const struct gt_pat
 	error = gt_patch_module(image->module, options, &image->result, diag);
 	if (error || image->result.scope == GT_PATCH_NONE)
 		return error;
-	return wrap_text(entry, &image->result.text, &image->fatbin, diag);
+	return gt_patch_wrap_text(entry, &image->result.text, &image->fatbin, diag);
 }
 
 /* The texts as they are, to be loaded in place of the cubin. */
@@ -140,7 +139,7 @@ static int keep_texts(const struct gt_patch_source *source, struct gt_patch_imag
 		const struct gt_strbuf text = {.data = (char *)source->texts[0].text,
 					       .length = source->texts[0].length};
 
-		return wrap_text(source->entry, &text, &image->fatbin, diag);
+		return gt_patch_wrap_text(source->entry, &text, &image->fatbin, diag);
 	}
 	gt_patch_put_texts(source, image);
 	return image->inputs.failed ? gt_patch_fail_memory(diag) : 0;
@@ -365,7 +364,7 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 		error = gt_patch_check_kernels(source->cubin, image, &objects, device, diag);
 	is_linked = source->text_count > 1 || objects.cubins.count || objects.archive_count;
 	if (!error)
-		error = is_linked ? gt_patch_linked(source, &objects, &changed, image, diag)
+		error = is_linked ? gt_patch_linked(source, &objects, device, &changed, image, diag)
 				  : patch_single(source->entry, &changed, image, diag);
 	gt_patch_objects_clear(&objects);
 	return error;

@@ -56,12 +56,6 @@ struct gt_patch_selection {
 	struct gt_cubin cubin;
 };
 
-/* One of several modules that are linked. */
-struct gt_patch_part {
-	struct gt_ptx_module *module;
-	struct gt_patch_result result;
-};
-
 /* Load the original if neither `fatbin` nor `inputs` has contents. */
 struct gt_patch_image {
 	struct gt_strbuf fatbin;

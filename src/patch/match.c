@@ -12,6 +12,15 @@ static bool is_kernel_only(const struct gt_section *section)
 	       section->kind == GT_KIND_BLOCK_END;
 }
 
+static bool any_callee_matches(const struct gt_patch_set *set)
+{
+	bool matches = false;
+
+	gt_patch_each (patcher, set)
+		matches |= patcher->matches_callees;
+	return matches;
+}
+
 static int match_names(struct gt_patcher *patcher)
 {
 	const struct gt_patch_options *options = patcher->options;
@@ -42,28 +51,31 @@ static int match_names(struct gt_patcher *patcher)
 }
 
 /* The programs of a kernel: its own, and those of device functions that it can reach. */
-static int match_kernel(struct gt_patcher *patcher, const struct gt_ptx_function *kernel)
+static int match_kernel(const struct gt_patch_set *set, struct gt_patcher *patcher,
+			const struct gt_ptx_function *kernel)
 {
 	struct gt_patch_function *known = &patcher->functions[kernel->number];
-	struct gt_patch_reach reach;
+	struct gt_patch_reaches reaches;
 	int error;
 
 	known->programs = known->matched;
-	if (!patcher->matches_callees || known->unwanted)
+	if (!any_callee_matches(set) || known->unwanted)
 		return 0;
-	error = gt_patch_reach_new(patcher->graph, &reach);
+	error = gt_patch_reaches_new(set, &reaches);
 	if (!error)
-		error = gt_patch_reach_add(patcher->graph, kernel, &reach);
-	for (uint32_t i = 0; !error && i < patcher->module->function_count; i++)
-		if (reach.functions[i])
-			known->programs |= patcher->functions[i].matched;
-	gt_patch_reach_clear(&reach);
+		error = gt_patch_reaches_add(set, patcher, kernel, &reaches);
+	gt_patch_each (other, set)
+		for (uint32_t i = 0; !error && i < other->module->function_count; i++)
+			if (reaches.items[other->index].functions[i])
+				known->programs |= other->functions[i].matched;
+	gt_patch_reaches_clear(set, &reaches);
 	return error;
 }
 
-static int match_kernels(struct gt_patcher *patcher)
+/* number: of the next kernel. */
+static int match_kernels(const struct gt_patch_set *set, struct gt_patcher *patcher,
+			 uint32_t *number)
 {
-	uint32_t number = patcher->options->first_kernel;
 	int error = 0;
 
 	for (const struct gt_ptx_function *function = patcher->module->functions;
@@ -72,10 +84,10 @@ static int match_kernels(struct gt_patcher *patcher)
 
 		if (!function->is_entry || !function->body)
 			continue;
-		error = match_kernel(patcher, function);
+		error = match_kernel(set, patcher, function);
 		if (error || !known->programs)
 			continue;
-		known->kernel = number++;
+		known->kernel = (*number)++;
 		error = gt_vec_push(&patcher->result->kernels,
 				    (struct gt_patch_kernel){.name = function->name,
 							     .number = known->kernel,
@@ -84,60 +96,96 @@ static int match_kernels(struct gt_patcher *patcher)
 	return error;
 }
 
-/* All that the kernels can reach that a program does, or does not, match. */
-static int reach_from_kernels(const struct gt_patcher *patcher, uint32_t program, bool matching,
-			      struct gt_patch_reach *ret_reach)
+/* Whether a kernel is one of those from which a reach starts. */
+typedef bool kernel_filter(const struct gt_patch_function *known, uint64_t program);
+
+static bool matches_program(const struct gt_patch_function *known, uint64_t program)
 {
-	int error = gt_patch_reach_new(patcher->graph, ret_reach);
+	return known->matched & program;
+}
 
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
-	     function = function->next) {
-		const struct gt_patch_function *known = &patcher->functions[function->number];
+static bool matches_others(const struct gt_patch_function *known, uint64_t program)
+{
+	return !(known->matched & program);
+}
 
-		if (!error && function->is_entry && function->body && known->kept &&
-		    !!(known->matched & PROGRAM(program)) == matching)
-			error = gt_patch_reach_add(patcher->graph, function, ret_reach);
-	}
-	return error;
+static bool is_selected(const struct gt_patch_function *known, uint64_t program)
+{
+	return !known->unwanted;
+}
+
+static bool is_excluded(const struct gt_patch_function *known, uint64_t program)
+{
+	return known->unwanted;
+}
+
+/* All that some kernels of the text can reach. */
+static int reach_from_kernels(const struct gt_patch_set *set, kernel_filter *filter,
+			      uint64_t program, struct gt_patch_reaches *ret_reaches)
+{
+	int error = gt_patch_reaches_new(set, ret_reaches);
+
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next) {
+			const struct gt_patch_function *known =
+				&patcher->functions[function->number];
+
+			if (!error && function->is_entry && function->body && known->kept &&
+			    filter(known, program))
+				error = gt_patch_reach_add(patcher->graph, function,
+							   &ret_reaches->items[patcher->index]);
+		}
+	return error ? error : gt_patch_reaches_follow(set, ret_reaches);
+}
+
+/* Why a program has no sites in a device function that kernels which it matches call; or NULL. */
+static const char *find_callee_obstacle(const struct gt_patcher *patcher, uint32_t program,
+					const struct gt_ptx_function *function,
+					const struct gt_patch_reaches *foreign)
+{
+	if (gt_patch_is_block_end(&patcher->options->programs[program].section))
+		return "threads that exit in a device function are not counted";
+	if (gt_patch_reached(foreign, patcher, function))
+		return "kernels that the program does not match call the function, too";
+	if (gt_patch_reached(&patcher->set->called, patcher, function))
+		return "machine code that the module is linked with calls the function, too";
+	return NULL;
 }
 
 /*
  * A program's sites in device functions. Where a kernel that does not match can call the function,
  * too, its sites would run for both, and are rejected.
  */
-static int match_callees(struct gt_patcher *patcher, uint32_t program)
+static void match_callee(struct gt_patcher *patcher, uint32_t program,
+			 const struct gt_ptx_function *function,
+			 const struct gt_patch_reaches *foreign)
 {
 	const struct gt_section *section = &patcher->options->programs[program].section;
-	uint32_t kinds = gt_patch_site_kinds(section->kind);
-	struct gt_patch_reach own = {0}, foreign = {0};
-	int error = reach_from_kernels(patcher, program, true, &own);
+	uint32_t sites = gt_patch_count_sites(function, gt_patch_site_kinds(section->kind), false);
+	const char *obstacle = find_callee_obstacle(patcher, program, function, foreign);
+
+	if (!obstacle)
+		patcher->functions[function->number].programs |= PROGRAM(program);
+	else if (sites)
+		gt_patch_reject(patcher, program, function->name, sites, "%s", obstacle);
+}
+
+static int match_callees(const struct gt_patch_set *set, uint32_t program)
+{
+	struct gt_patch_reaches own = {0}, foreign = {0};
+	int error = reach_from_kernels(set, matches_program, PROGRAM(program), &own);
 
 	if (!error)
-		error = reach_from_kernels(patcher, program, false, &foreign);
-	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next) {
-		uint32_t sites;
-
-		if (function->is_entry || !function->body || !own.functions[function->number])
-			continue;
-		sites = gt_patch_count_sites(function, kinds, false);
-		if (sites && gt_patch_is_block_end(section)) {
-			gt_patch_reject(patcher, program, function->name, sites,
-					"threads that exit in a device function are not counted");
-			continue;
-		}
-		if (!foreign.functions[function->number]) {
-			patcher->functions[function->number].programs |= PROGRAM(program);
-			continue;
-		}
-		if (sites)
-			gt_patch_reject(
-				patcher, program, function->name, sites,
-				"kernels that the program does not match call the function, "
-				"too");
-	}
-	gt_patch_reach_clear(&own);
-	gt_patch_reach_clear(&foreign);
+		error = reach_from_kernels(set, matches_others, PROGRAM(program), &foreign);
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions;
+		     function && !error; function = function->next)
+			if (!function->is_entry && function->body &&
+			    gt_patch_reached(&own, patcher, function))
+				match_callee(patcher, program, function, &foreign);
+	gt_patch_reaches_clear(set, &own);
+	gt_patch_reaches_clear(set, &foreign);
 	return error;
 }
 
@@ -159,77 +207,76 @@ static void reject_shared_function(struct gt_patcher *patcher,
 	known->matched = 0;
 }
 
-/* All that the kernels of the text can reach that the options select, or exclude. */
-static int reach_from_selected(const struct gt_patcher *patcher, bool selected,
-			       struct gt_patch_reach *ret_reach)
-{
-	int error = gt_patch_reach_new(patcher->graph, ret_reach);
-
-	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next) {
-		const struct gt_patch_function *known = &patcher->functions[function->number];
-
-		if (function->is_entry && function->body && known->kept &&
-		    known->unwanted != selected)
-			error = gt_patch_reach_add(patcher->graph, function, ret_reach);
-	}
-	return error;
-}
-
 /*
  * Programs of device functions run in the selected kernels only. A function that excluded kernels
- * call has sites if a selected one can call it, too: in a linked program also one of another
- * module.
+ * call has sites if a selected one can call it, too, or machine code that may have kernels.
  */
-static int reject_shared_functions(struct gt_patcher *patcher)
+static int reject_shared_functions(const struct gt_patch_set *set)
 {
-	struct gt_patch_reach selected = {0}, excluded = {0};
-	int error = reach_from_selected(patcher, true, &selected);
+	struct gt_patch_reaches selected = {0}, excluded = {0};
+	int error = reach_from_kernels(set, is_selected, 0, &selected);
 
 	if (!error)
-		error = reach_from_selected(patcher, false, &excluded);
-	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next) {
-		if (function->is_entry || !function->body || !excluded.functions[function->number])
-			continue;
-		if (selected.functions[function->number] ||
-		    (patcher->options->is_linked && function->linkage != GT_PTX_LINKAGE_NONE))
-			reject_shared_function(patcher, function);
-		else
-			patcher->functions[function->number].matched = 0;
-	}
-	gt_patch_reach_clear(&selected);
-	gt_patch_reach_clear(&excluded);
+		error = reach_from_kernels(set, is_excluded, 0, &excluded);
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions;
+		     function && !error; function = function->next) {
+			if (function->is_entry || !function->body ||
+			    !gt_patch_reached(&excluded, patcher, function))
+				continue;
+			if (gt_patch_reached(&selected, patcher, function) ||
+			    gt_patch_reached(&set->called, patcher, function))
+				reject_shared_function(patcher, function);
+			else
+				patcher->functions[function->number].matched = 0;
+		}
+	gt_patch_reaches_clear(set, &selected);
+	gt_patch_reaches_clear(set, &excluded);
 	return error;
 }
 
-static void keep_functions(struct gt_patcher *patcher)
+/* Whether a module has functions that a side module needs. */
+static bool is_needed(const struct gt_patch_set *set, const struct gt_patcher *patcher)
 {
-	bool whole = patcher->result->scope == GT_PATCH_WHOLE;
-
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next)
-		patcher->functions[function->number].kept =
-			whole || patcher->kept.functions[function->number];
+		if (function->body && gt_patch_reached(&set->kept, patcher, function))
+			return true;
+	return false;
+}
+
+static void keep_functions(const struct gt_patch_set *set, struct gt_patcher *patcher,
+			   const char *whole_reason)
+{
+	struct gt_patch_result *result = patcher->result;
+
+	result->scope = whole_reason              ? GT_PATCH_WHOLE
+			: is_needed(set, patcher) ? GT_PATCH_SIDE
+						  : GT_PATCH_NONE;
+	result->whole_reason = whole_reason;
 	for (const struct gt_ptx_function *function = patcher->module->functions; function;
 	     function = function->next) {
-		if (function->is_entry && function->body)
-			patcher->result->compiled += patcher->functions[function->number].kept;
+		struct gt_patch_function *known = &patcher->functions[function->number];
+
+		known->kept = whole_reason || gt_patch_reached(&set->kept, patcher, function);
+		result->compiled += function->is_entry && function->body && known->kept;
 	}
 }
 
 /* Inside the text, each function has the programs that run in it. */
-static int match_sites(struct gt_patcher *patcher)
+static int match_sites(const struct gt_patch_set *set)
 {
-	int error = patcher->matches_callees ? reject_shared_functions(patcher) : 0;
+	const struct gt_patch_options *options = set->patchers->options;
+	int error = any_callee_matches(set) ? reject_shared_functions(set) : 0;
 
-	for (uint32_t i = 0; i < patcher->module->function_count; i++)
-		patcher->functions[i].programs = patcher->functions[i].matched;
-	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++) {
-		const struct gt_section *section = &patcher->options->programs[i].section;
+	gt_patch_each (patcher, set)
+		for (uint32_t i = 0; i < patcher->module->function_count; i++)
+			patcher->functions[i].programs = patcher->functions[i].matched;
+	for (uint32_t i = 0; i < options->program_count && !error; i++) {
+		const struct gt_section *section = &options->programs[i].section;
 
 		if (!gt_patch_names_functions(section) && !is_kernel_only(section))
-			error = match_callees(patcher, i);
+			error = match_callees(set, i);
 	}
 	return error;
 }
@@ -242,25 +289,49 @@ static bool any_function_matches(const struct gt_patcher *patcher)
 	return false;
 }
 
-int gt_patch_match(struct gt_patcher *patcher)
+static uint32_t count_kernels(const struct gt_ptx_module *module)
 {
-	const char *reason;
-	int error = match_names(patcher);
+	uint32_t count = 0;
 
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+	for (const struct gt_ptx_function *function = module->functions; function;
 	     function = function->next)
-		patcher->result->module_kernels += function->is_entry && function->body;
-	if (error || !any_function_matches(patcher))
+		count += function->is_entry && function->body;
+	return count;
+}
+
+static int match_all_names(const struct gt_patch_set *set, bool *ret_matches)
+{
+	int error = 0;
+
+	*ret_matches = false;
+	gt_patch_each (patcher, set) {
+		patcher->result->module_kernels = count_kernels(patcher->module);
+		error = error ? error : match_names(patcher);
+		*ret_matches |= any_function_matches(patcher);
+	}
+	return error;
+}
+
+int gt_patch_match(struct gt_patch_set *set)
+{
+	uint32_t kernel = set->patchers->options->first_kernel;
+	const char *reason;
+	bool matches;
+	int error = match_all_names(set, &matches);
+
+	if (error || !matches)
 		return error;
-	error = gt_patch_graph_new(patcher->module, &patcher->graph);
+	gt_patch_each (patcher, set)
+		error = error ? error : gt_patch_graph_new(patcher->module, &patcher->graph);
 	if (!error)
-		error = match_kernels(patcher);
+		error = gt_patch_link(set);
+	gt_patch_each (patcher, set)
+		error = error ? error : match_kernels(set, patcher, &kernel);
 	if (!error)
-		error = gt_patch_plan_side(patcher, &reason);
+		error = gt_patch_plan_side(set, &reason);
 	if (error)
 		return error;
-	patcher->result->scope = reason ? GT_PATCH_WHOLE : GT_PATCH_SIDE;
-	patcher->result->whole_reason = reason;
-	keep_functions(patcher);
-	return match_sites(patcher);
+	gt_patch_each (patcher, set)
+		keep_functions(set, patcher, reason);
+	return match_sites(set);
 }

@@ -28,7 +28,6 @@ static void close_patcher(struct gt_patcher *patcher)
 	free(patcher->uses);
 	free(patcher->functions);
 	gt_patch_graph_free(patcher->graph);
-	gt_patch_reach_clear(&patcher->kept);
 	gt_translation_clear(&patcher->translation);
 }
 
@@ -106,7 +105,7 @@ static int add_site_at(struct gt_patcher *patcher, const struct gt_ptx_function 
 	if (!programs)
 		return 0;
 	site.function = function->name;
-	site.number = patcher->options->first_site + (uint32_t)result->sites.count;
+	site.number = patcher->first_site + (uint32_t)result->sites.count;
 	site.line = position->line;
 	site.programs = programs;
 	if (result->sites.count == GT_PATCH_MAX_SITES)
@@ -369,46 +368,118 @@ static int allocate_tables(struct gt_patcher *patcher)
 	return 0;
 }
 
-static int patch(struct gt_patcher *patcher)
+/* Find the sites of a module, whose numbers continue those of the modules before it. */
+static int find_and_translate(struct gt_patcher *patcher)
 {
-	int error = allocate_tables(patcher);
+	int error = find_all_sites(patcher);
 
-	if (!error)
-		error = choose_prefix(patcher);
-	if (!error)
-		error = gt_patch_match(patcher);
-	if (error || patcher->result->scope == GT_PATCH_NONE)
-		return error;
-	error = gt_patch_check_block_ends(patcher);
-	if (!error)
-		error = find_all_sites(patcher);
-	if (!error)
+	if (!error && patcher->result->scope != GT_PATCH_NONE)
 		error = gt_patch_translate(patcher);
-	if (error || patcher->error)
-		return error ? error : patcher->error;
-	if (patcher->result->found == patcher->result->rejected) {
-		patcher->result->scope = GT_PATCH_NONE;
-		patcher->result->compiled = 0;
-		return 0;
+	return error ? error : patcher->error;
+}
+
+static int find_programs_sites(struct gt_patch_set *set)
+{
+	uint32_t sites = set->patchers->options->first_site;
+	int error = 0;
+
+	gt_patch_each (patcher, set)
+		error = error ? error : gt_patch_check_block_ends(patcher);
+	gt_patch_each (patcher, set) {
+		patcher->first_site = sites;
+		error = error ? error : find_and_translate(patcher);
+		sites += (uint32_t)patcher->result->sites.count;
 	}
-	return gt_patch_print(patcher);
+	return error;
+}
+
+/* Of whole modules those stay as they are in which no program runs; of a side module none. */
+static void keep_originals(struct gt_patch_set *set)
+{
+	uint32_t found = 0, rejected = 0;
+
+	gt_patch_each (patcher, set) {
+		found += patcher->result->found;
+		rejected += patcher->result->rejected;
+	}
+	gt_patch_each (patcher, set) {
+		struct gt_patch_result *result = patcher->result;
+
+		if (found != rejected &&
+		    (result->scope == GT_PATCH_SIDE || result->found != result->rejected))
+			continue;
+		result->scope = GT_PATCH_NONE;
+		result->compiled = 0;
+	}
+}
+
+static int patch(struct gt_patch_set *set)
+{
+	int error = 0;
+
+	gt_patch_each (patcher, set) {
+		error = error ? error : allocate_tables(patcher);
+		error = error ? error : choose_prefix(patcher);
+	}
+	if (!error)
+		error = gt_patch_match(set);
+	if (!error)
+		error = find_programs_sites(set);
+	if (error)
+		return error;
+	keep_originals(set);
+	gt_patch_each (patcher, set)
+		if (!error && patcher->result->scope != GT_PATCH_NONE)
+			error = gt_patch_print(patcher);
+	return error;
+}
+
+static void close_set(struct gt_patch_set *set)
+{
+	gt_patch_reaches_clear(set, &set->kept);
+	gt_patch_reaches_clear(set, &set->called);
+	gt_patch_each (patcher, set)
+		close_patcher(patcher);
+	gt_vec_free(&set->imports);
+	free(set->patchers);
+}
+
+int gt_patch_modules(struct gt_patch_part *parts, uint32_t count, const struct gt_patch_code *code,
+		     const struct gt_patch_options *options, struct gt_diag *diag)
+{
+	struct gt_patch_set set = {
+		.patchers = calloc(count + 1, sizeof(*set.patchers)),
+		.count = count,
+		.code = code,
+	};
+	int error;
+
+	for (uint32_t i = 0; i < count; i++)
+		parts[i].result = (struct gt_patch_result){0};
+	for (uint32_t i = 0; set.patchers && i < count; i++)
+		set.patchers[i] = (struct gt_patcher){
+			.set = &set,
+			.index = i,
+			.module = parts[i].module,
+			.options = options,
+			.result = &parts[i].result,
+			.diag = diag,
+		};
+	error = set.patchers ? check_options(options, diag) : -ENOMEM;
+	if (!error && count)
+		error = patch(&set);
+	if (set.patchers)
+		close_set(&set);
+	return error == -ENOMEM ? gt_patch_fail_memory(diag) : error;
 }
 
 int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
 		    struct gt_patch_result *ret_result, struct gt_diag *diag)
 {
-	struct gt_patcher patcher = {
-		.module = module,
-		.options = options,
-		.result = ret_result,
-		.diag = diag,
-	};
-	int error;
+	/* It is read alone. */
+	struct gt_patch_part part = {.module = (struct gt_ptx_module *)module};
+	int error = gt_patch_modules(&part, 1, NULL, options, diag);
 
-	*ret_result = (struct gt_patch_result){0};
-	error = check_options(options, diag);
-	if (!error)
-		error = patch(&patcher);
-	close_patcher(&patcher);
-	return error == -ENOMEM ? gt_diag(diag, error, "patch", NULL, "out of memory") : error;
+	*ret_result = part.result;
+	return error;
 }

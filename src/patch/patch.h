@@ -83,8 +83,7 @@ struct gt_patch_options {
 	bool switchable;                          /* each site tests its program's switch */
 	uint64_t switches; /* the initial value of the symbol <prefix>switches */
 	uint64_t shapes;   /* the initial value of the symbol <prefix>shapes; 0: there is none */
-	bool whole;        /* never a side module */
-	bool is_linked;    /* with other modules, which may call its functions */
+	bool whole;        /* never a side module: the original cannot be loaded beside it */
 	/* OpenCL: as in gt_translate_options */
 	const struct gt_cycle_clock *clock;
 	uint64_t clock_address;
@@ -165,6 +164,7 @@ struct gt_patch_result {
 	uint32_t found, patched, rejected;
 	uint32_t module_kernels; /* of the module, matched or not */
 	uint32_t compiled;       /* kernels in the text */
+	bool calls_code;         /* SIDE: functions of the machine code that it is linked with */
 	bool by_work_item;       /* SPIR-V: in bodies, work-items are groups of their own */
 	GT_VEC(struct gt_patch_kernel) kernels;
 	GT_VEC(struct gt_patch_site) sites; /* by number, from first_site without gaps */
@@ -193,3 +193,25 @@ struct gt_patch_result {
 int gt_patch_module(const struct gt_ptx_module *module, const struct gt_patch_options *options,
 		    struct gt_patch_result *ret_result, struct gt_diag *diag);
 void gt_patch_result_clear(struct gt_patch_result *result);
+
+/* Machine code that modules are linked with, as patch/objects.h reads it. */
+struct gt_patch_code {
+	struct gt_hash *calls; /* functions that others are to have; NULL: no machine code */
+	bool has_variables;    /* that may be written */
+	bool failed;           /* no memory; for the reader */
+};
+
+/* One of several modules that are linked. */
+struct gt_patch_part {
+	struct gt_ptx_module *module;
+	struct gt_patch_result result;
+};
+
+/*
+ * The same for modules that are linked with each other and with machine code. Functions are those
+ * of the program: calls and launches lead from one module to another. Either the whole modules are
+ * patched, where those with the scope NONE stay as they are, or those with the scope SIDE are for a
+ * side module, and the others are not part of it.
+ */
+int gt_patch_modules(struct gt_patch_part *parts, uint32_t count, const struct gt_patch_code *code,
+		     const struct gt_patch_options *options, struct gt_diag *diag);

@@ -17,9 +17,11 @@ struct gt_patch_function {
 	uint32_t kernel;     /* a kernel's number */
 	uint32_t first_loop; /* index into the patcher's loops, of those whose ends are sites */
 	uint32_t loop_count;
-	uint64_t shaped; /* a kernel's programs that need the shape of its launch */
-	bool kept;       /* it is printed */
-	bool unwanted;   /* a kernel that the options exclude */
+	uint64_t shaped;     /* a kernel's programs that need the shape of its launch */
+	bool kept;           /* it is printed */
+	bool unwanted;       /* a kernel that the options exclude */
+	bool imported;       /* another module of the set has the definition */
+	bool called_by_code; /* by the machine code, or launched by it */
 };
 
 /* A body as a function: a program with the constants of some of its sites. */
@@ -28,13 +30,17 @@ struct gt_patch_variant {
 	uint64_t constants[4]; /* call.c */
 };
 
+struct gt_patch_set;
+
 struct gt_patcher {
+	const struct gt_patch_set *set;
+	uint32_t index;      /* in the set */
+	uint32_t first_site; /* the number of its first site */
 	const struct gt_ptx_module *module;
 	const struct gt_patch_options *options;
 	struct gt_patch_result *result;
 	struct gt_patch_graph *graph;
 	struct gt_patch_function *functions;    /* by number */
-	struct gt_patch_reach kept;             /* of a side module */
 	struct gt_translation translation;      /* of all programs */
 	struct gt_strbuf *bodies;               /* one per program */
 	struct gt_patch_uses *uses;             /* one per program */
@@ -50,6 +56,55 @@ struct gt_patcher {
 	int error;
 	struct gt_diag *diag;
 };
+
+/* A declaration whose definition is in another module of the set. */
+struct gt_patch_import {
+	uint32_t from, to; /* modules */
+	const struct gt_ptx_function *declaration, *definition;
+};
+
+/* What can be reached, by module. */
+struct gt_patch_reaches {
+	struct gt_patch_reach *items;
+};
+
+/* The modules that are patched together. Reaches and programs are those of all. */
+struct gt_patch_set {
+	struct gt_patcher *patchers; /* by module */
+	uint32_t count;
+	const struct gt_patch_code *code;
+	GT_VEC(struct gt_patch_import) imports;
+	struct gt_patch_reaches kept;   /* of a side module */
+	struct gt_patch_reaches called; /* by the machine code */
+};
+
+#define gt_patch_each(patcher, set)                                                                \
+	for (struct gt_patcher *patcher = (set)->patchers;                                         \
+	     patcher < (set)->patchers + (set)->count; patcher++)
+
+/* set.c: find the imports, and what the machine code calls, after the graphs. 0 or -ENOMEM. */
+int gt_patch_link(struct gt_patch_set *set);
+/* Empty reaches. 0 or -ENOMEM. The caller clears them, also after an error. */
+int gt_patch_reaches_new(const struct gt_patch_set *set, struct gt_patch_reaches *ret_reaches);
+void gt_patch_reaches_clear(const struct gt_patch_set *set, struct gt_patch_reaches *reaches);
+/* Add what can be reached in other modules. 0 or -ENOMEM. */
+int gt_patch_reaches_follow(const struct gt_patch_set *set, struct gt_patch_reaches *reaches);
+/* Add a function of a module and all that it can reach in the set. 0 or -ENOMEM. */
+int gt_patch_reaches_add(const struct gt_patch_set *set, const struct gt_patcher *patcher,
+			 const struct gt_ptx_function *function, struct gt_patch_reaches *reaches);
+/* Whether a function is in the reaches. */
+static inline bool gt_patch_reached(const struct gt_patch_reaches *reaches,
+				    const struct gt_patcher *patcher,
+				    const struct gt_ptx_function *function)
+{
+	return reaches->items[patcher->index].functions[function->number];
+}
+/* The programs in all functions that are reached; of kernels, in `kernel` alone if not NULL. */
+uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
+			      const struct gt_patch_reaches *reaches,
+			      const struct gt_ptx_function *kernel);
+
+int gt_patch_fail_memory(struct gt_diag *diag);
 
 /* Programs whose section names device functions rather than kernels. */
 static inline bool gt_patch_names_functions(const struct gt_section *section)
@@ -91,11 +146,13 @@ void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *f
 bool gt_patch_finishes(const struct gt_patcher *patcher, const struct gt_ptx_function *function);
 
 /* match.c: fill in `matched`, `programs` and the scope. 0 or -ENOMEM. */
-int gt_patch_match(struct gt_patcher *patcher);
+int gt_patch_match(struct gt_patch_set *set);
 
-/* side.c: the module-scope objects of a side module of the matched kernels (patcher->kept). 0, also
- * if there can be none: *ret_reason says why then, else it is NULL. -ENOMEM. */
-int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason);
+/* side.c: what a side module of the matched kernels has (set->kept). 0, also if there can be none:
+ * *ret_reason says why then, else it is NULL. -ENOMEM. */
+int gt_patch_plan_side(struct gt_patch_set *set, const char **ret_reason);
+/* Whether compilers make up the name for data that nothing writes. */
+bool gt_patch_is_literal(const char *name);
 /* Whether the driver itself provides a function without a body. */
 bool gt_patch_is_system_call(const char *name);
 /* Whether an item is part of the text. */

@@ -64,20 +64,14 @@ static uint64_t find_programs(const struct gt_patcher *patcher)
 static int find_reached(struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
 			uint64_t *ret_programs)
 {
-	struct gt_patch_reach reach = {0};
-	uint64_t programs = 0;
-	int error = gt_patch_reach_new(patcher->graph, &reach);
+	struct gt_patch_reaches reaches = {0};
+	int error = gt_patch_reaches_new(patcher->set, &reaches);
 
 	if (!error)
-		error = gt_patch_reach_add(patcher->graph, kernel, &reach);
-	for (const struct gt_ptx_function *function = patcher->module->functions;
-	     function && !error; function = function->next)
-		if (reach.functions[function->number] &&
-		    (!function->is_entry || function == kernel))
-			programs |= patcher->functions[function->number].programs;
-	gt_patch_reach_clear(&reach);
+		error = gt_patch_reaches_add(patcher->set, patcher, kernel, &reaches);
 	if (!error)
-		*ret_programs = programs;
+		*ret_programs = gt_patch_programs_in(patcher->set, &reaches, kernel);
+	gt_patch_reaches_clear(patcher->set, &reaches);
 	return error;
 }
 

@@ -25,17 +25,21 @@ bool gt_patch_is_system_call(const char *name)
  * Names that compilers make up: string literals, initial values of arrays, tables of switches, and
  * the tables of sin, cos and others. No program can name these data, and nothing writes them.
  */
-static bool is_literal(const struct gt_ptx_variable *variable)
+bool gt_patch_is_literal(const char *name)
 {
 	static const char *const prefixes[] = {"$str", "_$_str",     "__unnamed_",     ".str",
 					       "_str", "__const_$_", "switch_$_table", "__cudart_"};
 
-	if (variable->linkage != GT_PTX_LINKAGE_NONE || !variable->initializer)
-		return false;
 	for (size_t i = 0; i < gt_countof(prefixes); i++)
-		if (!strncmp(variable->name, prefixes[i], strlen(prefixes[i])))
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			return true;
 	return false;
+}
+
+static bool is_literal(const struct gt_ptx_variable *variable)
+{
+	return variable->linkage == GT_PTX_LINKAGE_NONE && variable->initializer &&
+	       gt_patch_is_literal(variable->name);
 }
 
 /*
@@ -54,16 +58,23 @@ static const char *shared_state(const struct gt_ptx_variable *variable, const bo
 	return "it uses a variable of the module";
 }
 
+static const struct gt_patch_reach *kept_of(const struct gt_patcher *patcher)
+{
+	return &patcher->set->kept.items[patcher->index];
+}
+
 /* The first reason among the variables that the kernels use; NULL: none. */
 static const char *find_shared_variable(const struct gt_patcher *patcher, const bool *read_only,
 					bool *ret_is_static)
 {
+	const struct gt_patch_reach *kept = kept_of(patcher);
+
 	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
 		if (item->kind != GT_PTX_ITEM_VARIABLES)
 			continue;
 		for (const struct gt_ptx_variable *variable = item->variables; variable;
 		     variable = variable->next) {
-			const char *reason = patcher->kept.variables[variable->number]
+			const char *reason = kept->variables[variable->number]
 						     ? shared_state(variable, read_only)
 						     : NULL;
 
@@ -91,16 +102,6 @@ static int find_shared_state(const struct gt_patcher *patcher, const char **ret_
 	return error;
 }
 
-static const char *find_foreign_function(const struct gt_patcher *patcher)
-{
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
-	     function = function->next)
-		if (patcher->kept.functions[function->number] && !function->body &&
-		    !function->definition && !gt_patch_is_system_call(function->name))
-			return "it calls a function of another module";
-	return NULL;
-}
-
 static bool has_debug_target(const struct gt_ptx_module *module)
 {
 	for (uint32_t i = 0; i < module->target_count; i++)
@@ -109,44 +110,154 @@ static bool has_debug_target(const struct gt_ptx_module *module)
 	return false;
 }
 
-/* Reasons that do not depend on what the kernels use. */
-static const char *find_module_reason(const struct gt_patcher *patcher)
+/* Whether all kernels have programs, and device functions that no such kernel calls. */
+struct matched_functions {
+	bool all_kernels, others;
+};
+
+static void find_matched(const struct gt_patch_set *set, struct matched_functions *matched)
 {
-	bool all = true;
+	*matched = (struct matched_functions){.all_kernels = true};
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next) {
+			const struct gt_patch_function *known =
+				&patcher->functions[function->number];
 
-	if (patcher->options->whole)
-		return "it was requested";
-	if (has_debug_target(patcher->module))
-		return "it has debug information";
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
-	     function = function->next) {
-		const struct gt_patch_function *known = &patcher->functions[function->number];
-
-		if (function->is_entry && function->body)
-			all = all && known->programs;
-		else if (known->matched && !patcher->kept.functions[function->number])
-			return "a matched device function is used by other modules";
-	}
-	return all ? "every kernel matches" : NULL;
+			if (function->is_entry && function->body)
+				matched->all_kernels &= known->programs != 0;
+			else if (known->matched && !gt_patch_reached(&set->kept, patcher, function))
+				matched->others = true;
+		}
 }
 
-int gt_patch_plan_side(struct gt_patcher *patcher, const char **ret_reason)
+/* Reasons that do not depend on what the kernels use. */
+static const char *find_module_reason(const struct gt_patch_set *set)
 {
-	int error = gt_patch_reach_new(patcher->graph, &patcher->kept);
+	struct matched_functions matched;
 
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
-	     function = function->next)
-		if (!error && function->is_entry && patcher->functions[function->number].programs)
-			error = gt_patch_reach_add(patcher->graph, function, &patcher->kept);
+	if (set->patchers->options->whole)
+		return "the original cannot be loaded beside it";
+	gt_patch_each (patcher, set)
+		if (has_debug_target(patcher->module))
+			return "it has debug information";
+	find_matched(set, &matched);
+	if (matched.others)
+		return "a matched device function is used by other modules";
+	return matched.all_kernels ? "every kernel matches" : NULL;
+}
+
+/* Launches of the kernels that are not part of a side module. */
+static const char *find_launches(const struct gt_patch_set *set)
+{
+	gt_patch_each (patcher, set) {
+		if (gt_patch_reach_is_shared(patcher->graph, kept_of(patcher)))
+			return "another function of the module launches it";
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (function->is_entry && patcher->functions[function->number].programs &&
+			    patcher->functions[function->number].called_by_code)
+				return "machine code that it is linked with launches it";
+	}
+	return NULL;
+}
+
+/* ---- functions of others ---------------------------------------------------------------- */
+
+static bool is_foreign(const struct gt_patcher *patcher, const struct gt_ptx_function *function)
+{
+	return !function->body && !function->definition &&
+	       !patcher->functions[function->number].imported &&
+	       !gt_patch_is_system_call(function->name);
+}
+
+static bool calls_code(const struct gt_patch_set *set)
+{
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (gt_patch_reached(&set->kept, patcher, function) &&
+			    is_foreign(patcher, function))
+				return true;
+	return false;
+}
+
+/* Add what the machine code calls. */
+static int add_called(struct gt_patch_set *set)
+{
+	int error = 0;
+
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (!error && patcher->functions[function->number].called_by_code)
+				error = gt_patch_reaches_add(set, patcher, function, &set->kept);
+	return error;
+}
+
+/* Add what machine code needs, if the kernels call it. */
+static int add_code(struct gt_patch_set *set, const char **ret_reason)
+{
+	bool exists = set->code && set->code->calls;
+
+	*ret_reason = NULL;
+	if (!calls_code(set))
+		return 0;
+	if (!exists)
+		*ret_reason = "it calls a function of another module";
+	else if (set->code->has_variables)
+		*ret_reason = "it calls machine code, which has variables";
+	if (*ret_reason)
+		return 0;
+	gt_patch_each (patcher, set)
+		patcher->result->calls_code = true;
+	return add_called(set);
+}
+
+/* ---- the plan --------------------------------------------------------------------------- */
+
+/* What the kernels reach, and their declarations in other modules. */
+static int reach_kept(struct gt_patch_set *set)
+{
+	int error = gt_patch_reaches_new(set, &set->kept);
+
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (!error && function->is_entry &&
+			    patcher->functions[function->number].programs)
+				error = gt_patch_reach_add(patcher->graph, function,
+							   &set->kept.items[patcher->index]);
+	return error ? error : gt_patch_reaches_follow(set, &set->kept);
+}
+
+static void mark_declarations(struct gt_patch_set *set)
+{
+	gt_vec_each (import, &set->imports)
+		set->kept.items[import->from].functions[import->declaration->number] |=
+			set->kept.items[import->to].functions[import->definition->number];
+}
+
+int gt_patch_plan_side(struct gt_patch_set *set, const char **ret_reason)
+{
+	int error = reach_kept(set);
+
 	if (error)
 		return error;
-	*ret_reason = find_module_reason(patcher);
-	if (!*ret_reason && gt_patch_reach_is_shared(patcher->graph, &patcher->kept))
-		*ret_reason = "another function of the module launches it";
+	*ret_reason = find_module_reason(set);
 	if (!*ret_reason)
-		*ret_reason = find_foreign_function(patcher);
-	return *ret_reason ? 0 : find_shared_state(patcher, ret_reason);
+		error = add_code(set, ret_reason);
+	if (error || *ret_reason)
+		return error;
+	mark_declarations(set);
+	*ret_reason = find_launches(set);
+	gt_patch_each (patcher, set)
+		if (!error && !*ret_reason)
+			error = find_shared_state(patcher, ret_reason);
+	return error;
 }
+
+/* ---- items ------------------------------------------------------------------------------ */
 
 static bool keeps_variables(const struct gt_patcher *patcher,
 			    const struct gt_ptx_variable *variable)
@@ -155,7 +266,7 @@ static bool keeps_variables(const struct gt_patcher *patcher,
 		const struct gt_ptx_variable *definition =
 			variable->definition ? variable->definition : variable;
 
-		if (patcher->kept.variables[definition->number])
+		if (kept_of(patcher)->variables[definition->number])
 			return true;
 	}
 	return false;
@@ -166,8 +277,8 @@ static bool keeps_function(const struct gt_patcher *patcher, const struct gt_ptx
 	const struct gt_ptx_function *definition =
 		function->definition ? function->definition : function;
 
-	return patcher->kept.functions[function->number] ||
-	       patcher->kept.functions[definition->number];
+	return gt_patch_reached(&patcher->set->kept, patcher, function) ||
+	       gt_patch_reached(&patcher->set->kept, patcher, definition);
 }
 
 bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *item)

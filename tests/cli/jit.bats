@@ -62,6 +62,12 @@ inserted() {
 		'[1024,1024]' ] || fail "not all threads were counted"
 }
 
+# expect_side COUNT: so many of the patched modules of the last run were side modules.
+expect_side() {
+	grep '^{' <<<"$output" | jq -e --argjson count "$1" 'select(.coverage) | .coverage |
+		.modules_patched == 1 and .modules_side == $count' || fail "not $1 side modules: $output"
+}
+
 # untouched COMMAND…: it runs on the software GPU without gputap.
 untouched() {
 	on_softgpu "$@"
@@ -277,6 +283,9 @@ compile_nvjitlink() {
 	for method in data library; do
 		inserted ./linked $method caller.ptx callee.ptx
 		inserted ./linked $method callee.ptx caller.ptx -- -lineinfo
+		gputap cudacounter --gpu soft -v -- ./linked $method caller.ptx callee.ptx
+		expect_status 0
+		expect_error_line "whole module with 2 kernels, 2 matched \\(the original cannot be loaded beside it\\)"
 	done
 	untouched ./linked data callee.ptx caller.ptx -- -lineinfo
 }
@@ -325,21 +334,95 @@ compile_nvjitlink() {
 		"$programs/linked.cu" "$programs/callee.cu" 2>/dev/null || skip "nvcc cannot link here"
 	untouched ./linked
 	inserted ./linked
+	expect_side 1
+	gputap cudacounter --gpu soft -- ./linked
+	expect_status 0
+	expect_output_line '^ +1024 +1024 +4 .* add'
+	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 2 kernels, 2 compiled'
 }
 
-@test "the device runtime is linked with patched kernels that launch kernels" {
+@test "side modules of fatbins with several modules are linked, by each function that loads images" {
 	need_command nvcc
-	# The software GPU has those functions itself; NVIDIA's driver has not.
-	nvcc_once nested -rdc=true -cudart shared -arch=compute_75 "$root/tests/softgpu/nested.cu" \
-		-lcudadevrt 2>/dev/null || skip "nvcc cannot link here"
-	gputap cudacounter --gpu soft --save-modules saved -- ./nested
-	expect_status 0
-	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed'
-	ptxas -c -arch=$arch -o part.cubin saved/module-1-1.ptx
-	nvlink -arch=$arch -o linked.cubin part.cubin saved/module-1-2.cubin
+	compile load
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
+	fatbinary -64 --create=linked.fatbin --image3=kind=ptx,sm=75,file=caller.ptx \
+		--image3=kind=ptx,sm=75,file=callee.ptx
+	for method in file data data-ex fatbinary library library-file; do
+		untouched ./load $method linked.fatbin
+		inserted ./load $method linked.fatbin
+		expect_side 1
+	done
+	# The driver rejects what is linked.
+	export SOFTGPU_REJECT=gputap_
+	for method in data library; do
+		gputap run --gpu soft program.o -- ./load $method linked.fatbin
+		expect_status 0
+		expect_output_line '^add: 1000 sums are right$'
+		expect_error_line '^gputap: 1 module: 0 patched \(0 side, 0 whole\), 0 SASS only, 1 failed'
+	done
+}
+
+@test "a variable that a linked function writes keeps the kernel in its program" {
+	need_command nvcc
+	sed 's/return a + b;/static __device__ int calls; atomicAdd(\&calls, 1); &/' "$programs/callee.cu" >state.cu
+	grep -q atomicAdd state.cu
+	nvcc -rdc=true -cudart shared -gencode arch=compute_75,code=[sm_75,compute_75] \
+		"$programs/linked.cu" state.cu -o stateful 2>/dev/null || skip "nvcc cannot link here"
+	inserted ./stateful
+	expect_side 0
+	gputap run --gpu soft -v program.o -- ./stateful
+	expect_error_line 'whole module with 2 kernels, 1 matched \(it uses a variable of the module\)'
+}
+
+# expect_linkable DIRECTORY: nvlink links what was saved there, and not without the machine code.
+expect_linkable() {
+	ptxas -c -arch=$arch -o part.cubin "$1/module-1-1.ptx"
+	nvlink -arch=$arch -o linked.cubin part.cubin "$1/module-1-2.cubin"
 	run nvlink -arch=$arch -o linked.cubin part.cubin
 	[ "$status" -ne 0 ]
 	[[ $output == *"Undefined reference to '__cudaCDP2LaunchDeviceV2'"* ]]
+}
+
+# compile_nested: a program with the device runtime, which the software GPU has itself; NVIDIA's
+# driver has not.
+compile_nested() {
+	need_command nvcc
+	nvcc_once nested -rdc=true -cudart shared -arch=compute_75 "$root/tests/softgpu/nested.cu" \
+		-lcudadevrt 2>/dev/null || skip "nvcc cannot link here"
+}
+
+@test "the device runtime is linked with patched kernels that launch kernels" {
+	compile_nested
+	gputap cudacounter --gpu soft --save-modules saved -- ./nested
+	expect_status 0
+	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed'
+	expect_linkable saved
+}
+
+@test "a side module of a kernel that launches itself is linked with the device runtime" {
+	compile_nested
+	gputap cudacounter --gpu soft --kernel 'sort*' --save-modules saved -- ./nested
+	expect_status 0
+	expect_output_line '^ +442 +442 +442 .* sort$'
+	expect_error_line '^gputap: 1 module: 1 patched \(1 side, 0 whole\), 0 SASS only, 0 failed; 1 kernel, 1 compiled'
+	run grep -c count_down saved/module-1-1.ptx
+	[ "$output" = 0 ]
+	expect_linkable saved
+}
+
+@test "a side module is linked with no more than its kernels call" {
+	compile_nested
+	printf '%s\n' '#define main nested' "#include \"$root/tests/softgpu/nested.cu\"" >nested.cu
+	nvcc -rdc=true -cudart shared -arch=compute_75 -o both nested.cu "$programs/linked.cu" \
+		"$programs/callee.cu" -lcudadevrt
+	gputap run --gpu soft --json --save-modules saved program.o -- ./both
+	expect_status 0
+	expect_output_line '^add: 1000 sums are right$'
+	expect_side 1
+	[ "$(echo saved/*)" = 'saved/module-1-1.ptx saved/module-1-2.ptx' ]
+	run cat saved/module-1-?.ptx
+	[[ $output != *sort* ]]
 }
 
 @test "an archive that nvJitLink linked is linked with the patched PTX" {

@@ -76,6 +76,12 @@ patched_in_toolkit() {
 	grep -q ', 0 failed; ' "$work/with-error"
 }
 
+# The kernel that launches itself, without the other one of its program.
+side_module_is_linked() {
+	patched_in_toolkit nested cudacounter --gpu "$gpu" --kernel 'sort*' || return
+	grep -q '1 patched (1 side, 0 whole)' "$work/with-error"
+}
+
 check_toolkit() {
 	local name architecture what capability
 	if ! command -v nvcc >/dev/null || { [ "$gpu" = soft ] && ! $toolkit; }; then
@@ -94,6 +100,7 @@ check_toolkit() {
 			check "$what" patched_in_toolkit "$name" run --gpu "$gpu" "$objects/sites.bpf.o"
 		fi
 	done < <(toolkit_table)
+	check 'a side module that is linked with the device runtime' side_module_is_linked
 	for tool in $("$gputap" list --tools | awk 'NR > 1 { print $1 }'); do
 		[ "$tool" != launchlate ] || ! grep -q 'no privilege' "$work/privileges" || continue
 		check "$tool: Thrust and CUB" patched_in_toolkit library "$tool" --gpu "$gpu"

@@ -265,12 +265,16 @@ static void read_inputs(const struct patched_image *patched, struct gt_link_inpu
 	CHECK(at == end);
 }
 
+#define STATE_KERNEL(sm, name)                                                                     \
+	".version 7.8\n.target " sm "\n.address_size 64\n.global .u32 state;\n.visible "           \
+	".entry " name "()\n{\n\tst.global.u32 [state], 1;\n\tret;\n}\n"
+
 /* A cubin that was linked from two modules; what is loaded in its place. */
-static void patch_linked(struct patched_image *patched, const char *section)
+static void patch_linked(struct patched_image *patched, const char *section, const char *second)
 {
 	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
 	const struct made_source source = {.texts = {{".nv_debug_ptx_txt.1", KERNEL("sm_90", "k")},
-						     {".nv_debug_ptx_txt.2", KERNEL("sm_90", "l")}},
+						     {".nv_debug_ptx_txt.2", second}},
 					   .tool = "ptxas",
 					   .options = "-maxrregcount 40 "};
 	size_t size;
@@ -278,6 +282,7 @@ static void patch_linked(struct patched_image *patched, const char *section)
 
 	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
 	patch_data(patched, section, cubin, size, 90);
+	CHECK_INT(patched->error, 0);
 }
 
 TEST("the modules that a cubin was linked from are patched, and the others are kept")
@@ -285,9 +290,9 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	auto_patched_image both = {0}, second = {0}, none = {0};
 	struct gt_link_input inputs[2];
 
-	patch_linked(&both, "gpu/entry/*");
-	CHECK_INT(both.error, 0);
+	patch_linked(&both, "gpu/entry/*", KERNEL("sm_90", "l"));
 	CHECK_INT(both.image.result.scope, GT_PATCH_WHOLE);
+	CHECK_STR(both.image.result.whole_reason, "every kernel matches");
 	CHECK_INT(both.image.result.patched, 2);
 	CHECK_INT(both.image.result.kernels.count, 2);
 	CHECK_INT(both.image.result.kernels.items[1].number, 1);
@@ -295,15 +300,62 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	CHECK_INT(both.image.max_registers, 40);
 	CHECK(!both.image.fatbin.length);
 
-	patch_linked(&second, "gpu/entry/l");
+	patch_linked(&second, "gpu/entry/l", STATE_KERNEL("sm_90", "l"));
+	CHECK_INT(second.image.result.scope, GT_PATCH_WHOLE);
 	CHECK_INT(second.image.result.patched, 1);
+	CHECK_INT(second.image.result.compiled, 2);
 	read_inputs(&second, inputs, 2);
 	CHECK_STR(inputs[0].data, KERNEL("sm_90", "k"));
 	CHECK(strstr(inputs[1].data, ".entry l"));
 
-	patch_linked(&none, "gpu/entry/other");
-	CHECK_INT(none.error, 0);
+	patch_linked(&none, "gpu/entry/other", KERNEL("sm_90", "l"));
 	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
+}
+
+/* A cubin of two modules whose kernel k calls a function of the other. */
+static void patch_calling(struct patched_image *patched, const char *section)
+{
+	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
+	const struct made_source source = {
+		.texts = {{".nv_debug_ptx_txt.1",
+			   ".version 7.8\n.target sm_90\n.address_size 64\n.extern .func f();\n"
+			   ".visible .entry k()\n{\n\tcall f;\n\tret;\n}\n"},
+			  {".nv_debug_ptx_txt.2",
+			   KERNEL("sm_90", "l") ".visible .func f()\n{\n\tret;\n}\n"}},
+		.tool = "ptxas",
+		.options = "-maxrregcount 40 "};
+	size_t size;
+	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
+
+	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
+	patch_data(patched, section, cubin, size, 90);
+	CHECK_INT(patched->error, 0);
+	CHECK_INT(patched->image.result.scope, GT_PATCH_SIDE);
+	CHECK_INT(patched->image.result.compiled, 1);
+	CHECK_INT(patched->image.result.module_kernels, 2);
+}
+
+TEST("a side module of one module is loaded as it is, with its options; of several it is linked")
+{
+	auto_patched_image one = {0}, several = {0};
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct gt_link_input inputs[2];
+
+	patch_calling(&one, "gpu/entry/l");
+	CHECK(!one.image.inputs.length);
+	CHECK_INT(gt_fatbin_open(one.image.fatbin.data, one.image.fatbin.length, &fatbin, NULL), 0);
+	if (fatbin) {
+		CHECK_INT(fatbin->entry_count, 1);
+		CHECK_INT(gt_fatbin_max_registers(fatbin->entries[0].options,
+						  fatbin->entries[0].options_length),
+			  40);
+	}
+	patch_calling(&several, "gpu/entry/k");
+	CHECK(!several.image.fatbin.length);
+	CHECK_INT(several.image.max_registers, 40);
+	read_inputs(&several, inputs, 2);
+	CHECK(strstr(inputs[0].data, ".entry k") && strstr(inputs[1].data, ".func f"));
+	CHECK(!strstr(inputs[1].data, ".entry l"));
 }
 
 TEST("several PTX entries for one architecture are linked")
@@ -313,14 +365,14 @@ TEST("several PTX entries for one architecture are linked")
 		 .data = KERNEL("sm_75", "k"),
 		 .size = sizeof(KERNEL("sm_75", "k")) - 1},
 		{.kind = GT_FATBIN_KIND_PTX,
-		 .data = KERNEL("sm_75", "l"),
-		 .size = sizeof(KERNEL("sm_75", "l")) - 1},
+		 .data = STATE_KERNEL("sm_75", "l"),
+		 .size = sizeof(STATE_KERNEL("sm_75", "l")) - 1},
 	};
 	auto_patched_image patched = {0};
 	gt_auto_strbuf data = GT_STRBUF_INIT;
 
 	CHECK(!gt_fatbin_write(parts, 2, GT_FATBIN_COMPRESSION_LZ4, &data, NULL));
-	patch_data(&patched, "gpu/entry/l", data.data, data.length, 80);
+	patch_data(&patched, "gpu/entry/l", data.data, data.length, 90);
 	CHECK_INT(patched.error, 0);
 	CHECK_INT(patched.image.parts.count, 2);
 	CHECK_INT(patched.image.result.patched, 1);
@@ -405,10 +457,10 @@ TEST("each part of a linked program has PTX for the best architecture of its own
 	auto_patched_image patched = {0};
 	struct gt_link_input inputs[2];
 
-	patch_with_runtime(&patched, "gpu/entry/k", KERNEL("sm_90", "runtime"));
+	patch_with_runtime(&patched, "gpu/entry/*", KERNEL("sm_90", "runtime"));
 	read_inputs(&patched, inputs, 2);
 	CHECK(strstr(inputs[0].data, ".target sm_75"));
-	CHECK_STR(inputs[1].data, KERNEL("sm_90", "runtime"));
+	CHECK(strstr(inputs[1].data, ".target sm_90") && strstr(inputs[1].data, ".entry runtime"));
 }
 
 TEST("a part whose PTX the linked cubin carries is not linked twice; others may lack PTX")

@@ -723,26 +723,6 @@ TEST("a kernel that is not selected may call functions of the driver and of othe
 	CHECK_INT(patched.result.patched, 2);
 }
 
-TEST("a function that only excluded kernels call has sites if other modules can call it")
-{
-	static const char text[] = KERNEL(
-		"\tst.global.u32 [%rd3], %r1;\n\tret;\n") ".visible .func later\n{\n\tret;\n}\n"
-							  ".visible .entry other()\n{\n\tcall "
-							  "later;\n\tret;\n}\n";
-	const char *const selected[] = {"k"};
-	struct gt_patch_options options = {.kernels = selected, .kernel_count = 1, .whole = true};
-	auto_patched alone = {0}, linked = {0};
-
-	add_probe(&alone, "gpu/call/*", NULL);
-	CHECK(patch_text(&alone, text, options));
-	CHECK_INT(alone.result.found, 0);
-	add_probe(&linked, "gpu/call/*", NULL);
-	options.is_linked = true;
-	CHECK(patch_text(&linked, text, options));
-	CHECK_INT(linked.result.found, 1);
-	CHECK_INT(linked.result.rejected, 1);
-}
-
 TEST("sites of a function that other kernels call, too, are rejected with the reason")
 {
 	gt_autofree char *text = function_module(".visible .entry other()\n{\n"

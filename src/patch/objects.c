@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "patch/objects.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "fatbin/archive.h"
+#include "fatbin/cubin_symbols.h"
+#include "patch/linked.h"
+#include "patch/private.h"
+
+void gt_patch_objects_clear(struct gt_patch_objects *objects)
+{
+	gt_vec_each (cubin, &objects->cubins)
+		gt_fatbin_payload_free(cubin);
+	gt_vec_free(&objects->cubins);
+}
+
+/* ---- objects --------------------------------------------------------------------------- */
+
+bool gt_patch_is_object(const struct gt_fatbin_entry *entry)
+{
+	Elf64_Ehdr header;
+
+	return gt_fatbin_extract_start(entry, &header, sizeof(header)) == sizeof(header) &&
+	       !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_REL;
+}
+
+/* Whether the PTX of a cubin is among the texts: they are those that the linked cubin carries. */
+static bool has_text(const struct gt_patch_source *source, const struct gt_fatbin_payload *payload)
+{
+	gt_auto_cubin_ptx ptx = {0};
+
+	return source->cubin && !gt_cubin_ptx_read(payload->data, payload->size, &ptx, NULL);
+}
+
+static int add_cubin(const struct gt_patch_source *source, const struct gt_fatbin_entry *entry,
+		     struct gt_patch_objects *objects, struct gt_diag *diag)
+{
+	gt_auto_fatbin_payload payload = {0};
+	int error = gt_fatbin_extract(entry, &payload, diag);
+
+	if (error || has_text(source, &payload))
+		return error;
+	if (gt_vec_push(&objects->cubins, payload))
+		return gt_patch_fail_memory(diag);
+	payload = (struct gt_fatbin_payload){0};
+	return 0;
+}
+
+static int add_cubins(const struct gt_patch_source *source, struct gt_patch_objects *objects,
+		      struct gt_diag *diag)
+{
+	uint64_t budget = GT_FATBIN_MAX_PAYLOAD;
+	int error = 0;
+
+	for (size_t i = 0; i < source->object_count && !error; i++) {
+		const struct gt_fatbin_entry *entry = source->objects[i];
+
+		if (entry->size > budget)
+			return gt_diag(diag, -E2BIG, "patch", NULL,
+				       "the module is linked with more than %d MiB of machine code",
+				       GT_FATBIN_MAX_PAYLOAD >> 20);
+		budget -= entry->size;
+		error = add_cubin(source, entry, objects, diag);
+	}
+	return error;
+}
+
+/* Note the functions that a module has. */
+static int add_functions(const struct gt_ptx_module *module, struct gt_hash *names)
+{
+	int error = 0;
+
+	for (const struct gt_ptx_function *function = module->functions; function && !error;
+	     function = function->next)
+		if (function->definition)
+			error = gt_hash_set_str(names, function->name, names);
+	return error;
+}
+
+/* Whether a module declares a function that no module has. */
+static bool lacks_function(const struct gt_ptx_module *module, const struct gt_hash *names)
+{
+	for (const struct gt_ptx_function *function = module->functions; function;
+	     function = function->next)
+		if (!function->is_prototype && !gt_patch_is_system_call(function->name) &&
+		    !gt_hash_get_str(names, function->name))
+			return true;
+	return false;
+}
+
+/* Of archives the linker takes the members that are needed. */
+static int add_archives(const struct gt_patch_source *source, const struct gt_patch_image *image,
+			struct gt_patch_objects *objects)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	int error = names ? 0 : -ENOMEM;
+	bool lacks = false;
+
+	gt_vec_each (part, &image->parts)
+		error = error ? error : add_functions(part->module, names);
+	gt_vec_each (part, &image->parts)
+		lacks |= !error && lacks_function(part->module, names);
+	if (lacks) {
+		objects->archives = source->archives;
+		objects->archive_count = source->archive_count;
+	}
+	return error;
+}
+
+int gt_patch_read_objects(const struct gt_patch_source *source, const struct gt_patch_image *image,
+			  struct gt_patch_objects *ret_objects, struct gt_diag *diag)
+{
+	int error;
+
+	*ret_objects = (struct gt_patch_objects){0};
+	error = add_cubins(source, ret_objects, diag);
+	if (!error && source->archive_count && add_archives(source, image, ret_objects))
+		error = gt_patch_fail_memory(diag);
+	return error;
+}
+
+/* ---- all objects ------------------------------------------------------------------------ */
+
+typedef void object_visit(void *context, const struct gt_fatbin_payload *cubin);
+
+struct object_walk {
+	object_visit *visit;
+	void *context;
+	uint32_t device;
+	uint64_t budget; /* bytes of archives to be read; their parts may overlap */
+};
+
+/* False: the budget is used up. */
+static bool spend(struct object_walk *walk, uint64_t bytes)
+{
+	if (bytes > walk->budget)
+		return false;
+	walk->budget -= bytes;
+	return true;
+}
+
+/* Of the device code of a member the cubin that is linked. */
+static int visit_member(void *context, const char *name, const void *code, size_t size)
+{
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	gt_auto_fatbin_payload payload = {0};
+	struct object_walk *walk = context;
+	const struct gt_fatbin_entry *entry = NULL;
+
+	if (!spend(walk, size))
+		return -E2BIG;
+	if (!gt_fatbin_open(code, size, &fatbin, NULL))
+		entry = gt_fatbin_best_cubin(fatbin, walk->device);
+	if (entry && !spend(walk, entry->size))
+		return -E2BIG;
+	if (entry && !gt_fatbin_extract(entry, &payload, NULL))
+		walk->visit(walk->context, &payload);
+	return 0;
+}
+
+/* Visit all objects. False: some of them could not be read. */
+static bool visit_objects(const struct gt_patch_objects *objects, uint32_t device,
+			  object_visit *visit, void *context)
+{
+	struct object_walk walk = {
+		.visit = visit,
+		.context = context,
+		.device = device,
+		.budget = GT_FATBIN_MAX_PAYLOAD,
+	};
+	int error = 0;
+
+	gt_vec_each (cubin, &objects->cubins)
+		visit(context, cubin);
+	for (size_t i = 0; i < objects->archive_count && !error; i++)
+		error = gt_archive_each(objects->archives[i].text, objects->archives[i].length,
+					visit_member, &walk, NULL);
+	return !error;
+}
+
+/* ---- kernels --------------------------------------------------------------------------- */
+
+/* The kernels that modules and objects have. */
+struct linked_kernels {
+	struct gt_hash *names;
+	bool failed; /* no memory */
+};
+
+static void add_kernel(struct linked_kernels *kernels, const char *name)
+{
+	kernels->failed |= gt_hash_set_str(kernels->names, name, kernels) != 0;
+}
+
+/* What is no cubin has none. */
+static void add_cubin_kernels(void *context, const struct gt_fatbin_payload *payload)
+{
+	struct linked_kernels *kernels = context;
+	gt_auto_cubin cubin = {0};
+
+	kernels->failed |= gt_cubin_read(payload->data, payload->size, &cubin, NULL) == -ENOMEM;
+	for (size_t i = 0; i < cubin.count; i++)
+		add_kernel(kernels, cubin.kernels[i].name);
+}
+
+static void add_module_kernels(struct linked_kernels *kernels, const struct gt_ptx_module *module)
+{
+	for (const struct gt_ptx_function *function = module->functions; function;
+	     function = function->next)
+		if (function->is_entry && function->body)
+			add_kernel(kernels, function->name);
+}
+
+int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_image *image,
+			   const struct gt_patch_objects *objects, uint32_t device,
+			   struct gt_diag *diag)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	struct linked_kernels kernels = {.names = names};
+
+	if (!names)
+		return gt_patch_fail_memory(diag);
+	gt_vec_each (part, &image->parts)
+		add_module_kernels(&kernels, part->module);
+	visit_objects(objects, device, add_cubin_kernels, &kernels);
+	if (kernels.failed)
+		return gt_patch_fail_memory(diag);
+	for (size_t i = 0; i < cubin->count; i++)
+		if (!gt_hash_get_str(names, cubin->kernels[i].name))
+			return gt_diag(diag, -ENODATA, "patch", NULL,
+				       "SASS only: the PTX of kernel %s is missing",
+				       cubin->kernels[i].name);
+	return 0;
+}
+
+/* ---- what concerns the modules ---------------------------------------------------------- */
+
+/* What one object has. */
+struct object_facts {
+	struct gt_patch_code *code;
+	bool has_variables, is_runtime;
+};
+
+static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
+{
+	/* The device runtime's own version. Its variables are tables that nothing writes. */
+	static const char runtime[] = "__CNPRT_VERSION_NUMBER__";
+	struct object_facts *facts = context;
+
+	if (symbol->is_function && symbol->name)
+		return symbol->is_defined
+			       ? 0
+			       : gt_hash_set_str(facts->code->calls, symbol->name, facts->code);
+	facts->is_runtime |= symbol->name && symbol->is_defined && !strcmp(symbol->name, runtime);
+	facts->has_variables |= !symbol->name || !gt_patch_is_literal(symbol->name);
+	return 0;
+}
+
+static void see_object(void *context, const struct gt_fatbin_payload *cubin)
+{
+	struct object_facts facts = {.code = context};
+	int error = gt_cubin_each_symbol(cubin->data, cubin->size, see_symbol, &facts, NULL);
+
+	facts.code->failed |= error == -ENOMEM;
+	facts.code->has_variables |= error || (facts.has_variables && !facts.is_runtime);
+}
+
+void gt_patch_code_clear(struct gt_patch_code *code)
+{
+	gt_hash_free(code->calls);
+	*code = (struct gt_patch_code){0};
+}
+
+int gt_patch_read_code(const struct gt_patch_objects *objects, uint32_t device,
+		       struct gt_patch_code *ret_code, struct gt_diag *diag)
+{
+	bool is_complete;
+
+	*ret_code = (struct gt_patch_code){0};
+	if (!objects->cubins.count && !objects->archive_count)
+		return 0;
+	ret_code->calls = gt_hash_new();
+	if (!ret_code->calls)
+		return gt_patch_fail_memory(diag);
+	is_complete = visit_objects(objects, device, see_object, ret_code);
+	ret_code->has_variables |= !is_complete;
+	return ret_code->failed ? gt_patch_fail_memory(diag) : 0;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Modules that are linked with each other and with machine code: sites, and side modules. */
+#include "base/hash.h"
+#include "cubin.h"
+#include "fixture.h"
+#include "patch/objects.h"
+#include "patch_probes.h"
+#include "ptxas.h"
+#include "toolkit.h"
+
+#define MODULE(body) ".version 7.8\n.target sm_75\n.address_size 64\n" body
+#define ENTRY(name, body) ".visible .entry " name "()\n{\n" body "\tret;\n}\n"
+#define FUNCTION(name, body) ".visible .func " name "()\n{\n" body "\tret;\n}\n"
+#define EXTERN(name) ".extern .func " name "();\n"
+#define EXTERN_ENTRY(name) ".extern .entry " name "();\n"
+#define CALL(name) "\tcall " name ";\n"
+#define STORE "\t.reg .b64 %rd<2>;\n\tst.global.u32 [%rd1], 7;\n"
+/* Something of the module is not matched, so that not every kernel is. */
+#define OTHER ENTRY("other", "")
+
+enum {
+	MAX_PARTS = 3,
+};
+
+/* A program of some modules, patched. */
+struct linked_case {
+	struct counting_probe probes[2];
+	struct gt_patch_program programs[2];
+	struct gt_patch_part parts[MAX_PARTS];
+	uint32_t count;
+	struct gt_patch_code code;
+};
+
+static void linked_clear(struct linked_case *linked)
+{
+	for (uint32_t i = 0; i < linked->count; i++) {
+		gt_patch_result_clear(&linked->parts[i].result);
+		gt_ptx_free(linked->parts[i].module);
+	}
+	for (size_t i = 0; i < gt_countof(linked->probes); i++)
+		probe_clear(&linked->probes[i]);
+	gt_patch_code_clear(&linked->code);
+}
+#define auto_linked __attribute__((cleanup(linked_clear))) struct linked_case
+
+/* Machine code with these symbols is linked with the modules. */
+static void add_code(struct linked_case *linked, const struct made_kernel *symbols, size_t count)
+{
+	struct gt_patch_objects objects = {0};
+	size_t size;
+	gt_autofree char *cubin = make_cubin(symbols, count, 0, &size);
+
+	CHECK(!gt_vec_push(&objects.cubins,
+			   (struct gt_fatbin_payload){.data = cubin, .size = size}));
+	CHECK_INT(gt_patch_read_code(&objects, 75, &linked->code, NULL), 0);
+	gt_vec_free(&objects.cubins);
+}
+
+/* Patch the modules with a program. kernels: the options'; NULL: all. */
+static void patch_linked(struct linked_case *linked, const char *section, const char *kernel,
+			 const char *const *texts)
+{
+	struct gt_patch_options options = {
+		.object = &object,
+		.programs = linked->programs,
+		.program_count = 1,
+		.kernels = &kernel,
+		.kernel_count = kernel != NULL,
+	};
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_diag diag = {0};
+
+	counter(&text, 0, "mov r6, 1");
+	CHECK(probe_read(section, gt_strbuf_string(&text), &linked->probes[0]));
+	linked->programs[0] = (struct gt_patch_program){.program = &linked->probes[0].program,
+							.facts = &linked->probes[0].facts,
+							.section = linked->probes[0].section};
+	for (; linked->count < MAX_PARTS && texts[linked->count]; linked->count++) {
+		const char *at = texts[linked->count];
+
+		if (gt_ptx_parse(at, strlen(at), &linked->parts[linked->count].module, &diag))
+			TAP_FAIL("%s: %s", diag.place, diag.text);
+	}
+	if (gt_patch_modules(linked->parts, linked->count, &linked->code, &options, &diag))
+		TAP_FAIL("%s: %s", diag.place, diag.text);
+	for (uint32_t i = 0; i < linked->count; i++)
+		CHECK(linked->parts[i].result.found ==
+		      linked->parts[i].result.patched + linked->parts[i].result.rejected);
+	if (have_tool("ptxas"))
+		for (uint32_t i = 0; i < linked->count; i++)
+			if (linked->parts[i].result.scope != GT_PATCH_NONE)
+				check_text_with_ptxas(
+					gt_strbuf_string(&linked->parts[i].result.text));
+}
+
+/* Whether the text of a module has this. */
+static bool has(const struct linked_case *linked, uint32_t part, const char *what)
+{
+	return strstr(gt_strbuf_string(&linked->parts[part].result.text), what);
+}
+
+static void check_scopes(const struct linked_case *linked, enum gt_patch_scope first,
+			 enum gt_patch_scope second)
+{
+	CHECK_INT(linked->parts[0].result.scope, first);
+	CHECK_INT(linked->parts[1].result.scope, second);
+}
+
+/* Whole modules for this reason. */
+static void check_whole(const struct linked_case *linked, const char *reason)
+{
+	const struct gt_patch_result *result = &linked->parts[0].result;
+
+	CHECK_INT(result->scope, GT_PATCH_WHOLE);
+	CHECK_STR(result->whole_reason ? result->whole_reason : "", reason);
+}
+
+/* ---- modules ---------------------------------------------------------------------------- */
+
+TEST("a side module has what the kernel calls in other modules, and no more")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("f") ENTRY("k", CALL("f")) OTHER),
+		MODULE(EXTERN("g") FUNCTION("unused", "") FUNCTION("f", CALL("g"))),
+		MODULE(FUNCTION("g", "") ENTRY("third", "")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK_INT(linked.parts[2].result.scope, GT_PATCH_SIDE);
+	CHECK(has(&linked, 0, ".entry k") && !has(&linked, 0, ".entry other"));
+	CHECK(has(&linked, 1, ".func f") && !has(&linked, 1, ".func unused"));
+	CHECK(has(&linked, 2, ".func g") && !has(&linked, 2, ".entry third"));
+	CHECK_INT(linked.parts[0].result.compiled, 1);
+	CHECK_INT(linked.parts[2].result.compiled, 0);
+	CHECK_INT(linked.parts[0].result.patched, 1);
+	CHECK(!linked.parts[0].result.calls_code);
+}
+
+TEST("a module of which a side module needs nothing is no part of it")
+{
+	static const char *const texts[] = {
+		MODULE(ENTRY("other", "")),
+		MODULE(ENTRY("k", "")),
+		NULL,
+	};
+	auto_linked linked = {0}, none = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_NONE, GT_PATCH_SIDE);
+	CHECK_INT(linked.parts[0].result.compiled, 0);
+	CHECK_INT(linked.parts[0].result.module_kernels, 1);
+	patch_linked(&none, "gpu/entry/missing", NULL, texts);
+	check_scopes(&none, GT_PATCH_NONE, GT_PATCH_NONE);
+}
+
+TEST("a variable that a function of another module uses keeps the kernel in its program")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("f") ENTRY("k", CALL("f")) OTHER),
+		MODULE(".global .u32 state;\n" FUNCTION("f", "\tst.global.u32 [state], 1;\n")),
+		NULL,
+	};
+	static const char *const declared[] = {
+		MODULE(".extern .global .u32 state;\n" ENTRY("k", "\tst.global.u32 [state], 1;\n")
+			       OTHER),
+		MODULE(".visible .global .u32 state;\n"),
+		NULL,
+	};
+	auto_linked linked = {0}, far = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_whole(&linked, "it uses a variable of the module");
+	CHECK_INT(linked.parts[1].result.scope, GT_PATCH_NONE);
+	patch_linked(&far, "gpu/entry/k", NULL, declared);
+	check_whole(&far, "it uses a variable of the module");
+}
+
+TEST("a kernel that another module launches stays in its program, with what it launches")
+{
+	static const char *const launched[] = {
+		MODULE(ENTRY("k", "")),
+		MODULE(EXTERN_ENTRY("k")
+			       ENTRY("parent", "\t.reg .b64 %rd<2>;\n\tmov.u64 %rd1, k;\n")),
+		NULL,
+	};
+	static const char *const launches[] = {
+		MODULE(EXTERN_ENTRY("child")
+			       ENTRY("k", "\t.reg .b64 %rd<2>;\n\tmov.u64 %rd1, child;\n")),
+		MODULE(ENTRY("child", "") OTHER),
+		NULL,
+	};
+	auto_linked shared = {0}, own = {0};
+
+	patch_linked(&shared, "gpu/entry/k", NULL, launched);
+	check_whole(&shared, "another function of the module launches it");
+	patch_linked(&own, "gpu/entry/k", NULL, launches);
+	check_scopes(&own, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK(has(&own, 1, ".entry child") && !has(&own, 1, ".entry other"));
+}
+
+TEST("a call by an address may lead to other modules")
+{
+	static const char *const texts[] = {
+		MODULE(ENTRY("k", "\t.reg .b64 %rd<2>;\n\tld.global.u64 %rd1, [%rd1];\n"
+				  "p: .callprototype ()_();\n\tcall %rd1, (), p;\n")),
+		MODULE(FUNCTION("f", "") FUNCTION("g", "")
+			       ENTRY("other", "\t.reg .b64 %rd<2>;\n\tmov.u64 %rd1, f;\n")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK(has(&linked, 1, ".func f") && !has(&linked, 1, ".func g"));
+}
+
+TEST("programs of a kernel run in the functions that it calls in other modules")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("f") EXTERN("g") ENTRY("k", CALL("f") CALL("g"))),
+		MODULE(FUNCTION("f", STORE) FUNCTION("g", STORE) FUNCTION("h", STORE)
+			       ENTRY("other", CALL("g"))),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK_INT(linked.parts[1].result.found, 2);
+	CHECK(!has(&linked, 1, ".func h"));
+}
+
+TEST("functions that kernels of other modules call, too, have no sites in whole modules")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("f") EXTERN("g") ".global .u32 state;\n" ENTRY(
+			"k", CALL("f") CALL("g") "\tst.global.u32 [state], 1;\n")),
+		MODULE(FUNCTION("f", STORE) FUNCTION("g", STORE) ENTRY("other", CALL("g"))),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
+	check_whole(&linked, "it uses a variable of the module");
+	CHECK_INT(linked.parts[0].result.patched, 1);
+	CHECK_INT(linked.parts[1].result.patched, 1);
+	CHECK_INT(linked.parts[1].result.rejected, 1);
+	CHECK_INT(linked.parts[1].result.rejections.count, 1);
+	if (linked.parts[1].result.rejections.count)
+		CHECK_STR(linked.parts[1].result.rejections.items[0].reason,
+			  "kernels that the program does not match call the function, too");
+	/* The numbers of all sites are different. */
+	CHECK_INT(linked.parts[1].result.sites.items[0].number, 1);
+}
+
+TEST("a program of a device function makes kernels of other modules part of a side module")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("f") ENTRY("k", CALL("f")) OTHER),
+		MODULE(FUNCTION("f", "")),
+		NULL,
+	};
+	auto_linked linked = {0}, excluded = {0};
+
+	patch_linked(&linked, "gpu/call/f", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK_INT(linked.parts[0].result.kernels.count, 1);
+	CHECK_INT(linked.parts[1].result.patched, 1);
+	/* `other` does not call it. */
+	patch_linked(&excluded, "gpu/call/f", "other", texts);
+	CHECK_INT(excluded.parts[1].result.found, 0);
+}
+
+/* ---- machine code ----------------------------------------------------------------------- */
+
+/* A kernel that calls machine code, and what that may call. */
+static const char *const calling[] = {
+	MODULE(EXTERN("sass") ENTRY("k", CALL("sass")) OTHER),
+	MODULE(FUNCTION("callback", STORE) FUNCTION("unused", "")),
+	NULL,
+};
+
+static void patch_with_code(struct linked_case *linked, const char *section,
+			    const struct made_kernel *symbols, size_t count)
+{
+	add_code(linked, symbols, count);
+	patch_linked(linked, section, NULL, calling);
+}
+
+TEST("a side module has the machine code that its kernels call, and what that calls")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "sass", .is_device = 1},
+		{.name = "callback", .is_device = 1, .is_undefined = 1},
+		{.name = "vprintf", .is_device = 1, .is_undefined = 1},
+	};
+	auto_linked linked = {0}, without = {0}, stores = {0};
+
+	patch_with_code(&linked, "gpu/entry/k", symbols, 3);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK(linked.parts[0].result.calls_code);
+	CHECK(has(&linked, 1, ".func callback") && !has(&linked, 1, ".func unused"));
+
+	patch_with_code(&without, "gpu/entry/k", NULL, 0);
+	CHECK_INT(without.parts[1].result.scope, GT_PATCH_NONE);
+
+	/* It is not known for which kernel the machine code calls it. */
+	patch_with_code(&stores, "gpu/store/*", symbols, 3);
+	CHECK_INT(stores.parts[1].result.found, 0);
+}
+
+TEST("machine code that is not called is no part of a side module")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "state", .is_variable = 1},
+		{.name = "sass", .is_device = 1},
+	};
+	static const char *const texts[] = {
+		MODULE(ENTRY("k", "")),
+		MODULE(EXTERN("sass") ENTRY("other", CALL("sass"))),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, symbols, 2);
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_NONE);
+	CHECK(!linked.parts[1].result.calls_code);
+}
+
+TEST("machine code with variables keeps the kernel in its program; the device runtime does not")
+{
+	static const struct made_kernel own[] = {{.name = "state", .is_variable = 1}};
+	static const struct made_kernel far[] = {
+		{.name = "state", .is_variable = 1, .is_undefined = 1}};
+	static const struct made_kernel literal[] = {{.name = "$str$1", .is_variable = 1}};
+	static const struct made_kernel runtime[] = {
+		{.name = "cudartErrorTable", .is_variable = 1},
+		{.name = "__CNPRT_VERSION_NUMBER__", .is_variable = 1},
+	};
+	auto_linked keeps = {0}, needs = {0}, has_text = {0}, has_runtime = {0};
+
+	patch_with_code(&keeps, "gpu/entry/k", own, 1);
+	check_whole(&keeps, "it calls machine code, which has variables");
+	patch_with_code(&needs, "gpu/entry/k", far, 1);
+	check_whole(&needs, "it calls machine code, which has variables");
+	patch_with_code(&has_text, "gpu/entry/k", literal, 1);
+	CHECK_INT(has_text.parts[0].result.scope, GT_PATCH_SIDE);
+	patch_with_code(&has_runtime, "gpu/entry/k", runtime, 2);
+	CHECK_INT(has_runtime.parts[0].result.scope, GT_PATCH_SIDE);
+}
+
+TEST("a kernel that machine code launches stays in its program")
+{
+	static const struct made_kernel symbols[] = {{.name = "k", .is_undefined = 1}};
+	auto_linked linked = {0};
+
+	patch_with_code(&linked, "gpu/entry/k", symbols, 1);
+	check_whole(&linked, "machine code that it is linked with launches it");
+}
+
+TEST("functions that machine code calls have no sites for some kernels alone")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "f", .is_device = 1, .is_undefined = 1}};
+	static const char *const texts[] = {
+		MODULE(FUNCTION("f", STORE) ".global .u32 state;\n" ENTRY(
+			"k", CALL("f") "\tst.global.u32 [state], 1;\n")),
+		MODULE(EXTERN("f") ENTRY("other", CALL("f"))),
+		NULL,
+	};
+	auto_linked linked = {0}, selected = {0};
+
+	add_code(&linked, symbols, 1);
+	patch_linked(&linked, "gpu/store/*", NULL, texts);
+	CHECK_INT(linked.parts[0].result.patched, 1);
+	CHECK_INT(linked.parts[0].result.rejected, 1);
+	if (linked.parts[0].result.rejections.count)
+		CHECK_STR(linked.parts[0].result.rejections.items[0].reason,
+			  "machine code that the module is linked with calls the function, too");
+
+	/* Kernels that are not selected may do so by way of the machine code. */
+	add_code(&selected, symbols, 1);
+	patch_linked(&selected, "gpu/call/f", "none", texts);
+	CHECK_INT(selected.parts[0].result.found, 1);
+	CHECK_INT(selected.parts[0].result.rejected, 1);
+}
+
+TEST_MAIN
