@@ -83,7 +83,8 @@ in_bundle() {
 	cp "$bundle/shared/streams" "$bundle/shared/vectoradd"
 	cp "$bundle/sources/python/driver_calls.py" "$BATS_TEST_TMPDIR/"
 	sed -i "s/^print.*/import os; print(os.getpid())/" "$bundle/sources/python/driver_calls.py"
-	in_bundle --gpu soft --no-speed
+	in_bundle --gpu soft --no-speed \
+		--only '^(matmul|vectoradd): same results, every|^counts of|^trace: calls seen by the agent|ctypes|^speed'
 	cp "$BATS_TEST_TMPDIR/vectoradd" "$bundle/shared/vectoradd"
 	cp "$BATS_TEST_TMPDIR/driver_calls.py" "$bundle/sources/python/"
 	cp "$BATS_TEST_TMPDIR/counter.bpf.o" "$bundle/objects/counter.bpf.o"
@@ -95,7 +96,12 @@ in_bundle() {
 	expect_output_line "^FAIL +Python's ctypes: same results +it prints something else\$"
 	expect_output_line '^ok +vectoradd: same results'
 	expect_output_line '^\| FAIL \| counts of threads are exact \| counts: , not 250 250 \|$'
-	expect_no_output_line '^vectorAdd'
+	expect_output_line '^4 passed, 4 failed, 0 skipped$'
+	expect_no_output_line 'vectorAdd|speed'
+	in_bundle --gpu soft --only '^no check$'
+	expect_status 1
+	expect_output_line '^3 passed, 0 failed, 0 skipped$'
+	expect_error "run: no check matches '^no check\$'"
 }
 
 @test "the bundle's script fails without an NVIDIA driver, and rejects unknown options" {
@@ -105,5 +111,7 @@ in_bundle() {
 	expect_output_line '^FAIL +there is a GPU'
 	in_bundle --gpu amd
 	expect_status 2
-	expect_error 'usage: run [--gpu nvidia|soft] [--rounds N] [--no-speed] [--toolkit] [--keep DIRECTORY]'
+	expect_error 'usage: run [--gpu nvidia|soft] [--rounds N] [--only REGEX] [--no-speed] [--toolkit] [--keep DIRECTORY]'
+	in_bundle --only '('
+	expect_status 2
 }
