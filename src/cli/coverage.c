@@ -249,8 +249,10 @@ static void print_sums(const struct gt_cli_injection *self)
 			"run for each work-item alone: they see no coalescing and no divergence",
 			coverage.by_work_item, plural(coverage.by_work_item));
 	if (!coverage.modules)
-		gt_cli_error("the command created no module of CUDA or Level Zero, and no program "
-			     "of OpenCL, that the agent could see");
+		gt_cli_error("the agent saw no module of CUDA or Level Zero, and no program of "
+			     "OpenCL: the command created none, could not load the agent (a static "
+			     "or set-user-ID program) or could not connect to gputap (seccomp, "
+			     "another network namespace)");
 	print_unmatched(self, &coverage);
 	if (coverage.connections_dropped)
 		gt_cli_error("%" PRIu64

@@ -364,7 +364,7 @@ under_limit() {
 	gputap run "$BATS_FILE_TMPDIR/count.o" -- "$BATS_TEST_TMPDIR/static"
 	expect_status 0
 	expect_output_line '^static$'
-	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
+	expect_error_line '^gputap: the agent saw no module of CUDA or Level Zero, and no program of OpenCL: the command created none, could not load the agent \(a static or set-user-ID program\) or could not connect to gputap \(seccomp, another network namespace\)$'
 	expect_no_error_line '^[^g]'
 }
 

@@ -172,7 +172,7 @@ expect_same_results() {
 	expect_status 0
 	expect_output_line '^right$'
 	expect_error_line '^gputap: 0 modules: '
-	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
+	expect_error_line '^gputap: the agent saw no module of CUDA or Level Zero, and no program of OpenCL: the command created none, could not load the agent \(a static or set-user-ID program\) or could not connect to gputap \(seccomp, another network namespace\)$'
 }
 
 @test "--kernel selects kernels by their names, --when and --switchable work" {

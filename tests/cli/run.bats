@@ -303,7 +303,7 @@ run_both() {
 @test "run names what matches no kernel where no module was loaded" {
 	counting 'gpu/entry/add' 'gpu/entry/*'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- true
-	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, '
+	expect_error_line '^gputap: the agent saw no module of CUDA or Level Zero, '
 	expect_error_line '^gputap: program [a-z_0-9]+: no kernel matches "add"$'
 	[ "$(grep -c ': no kernel matches' <<<"$stderr")" = 1 ] || fail "$stderr"
 	gputap run --json "$BATS_TEST_TMPDIR/program.o" -- true
@@ -314,7 +314,7 @@ run_both() {
 	counting 'gpu/entry/*'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'exit 7'
 	expect_status 7
-	expect_error_line '^gputap: the command created no module of CUDA or Level Zero, and no program of OpenCL, that the agent could see$'
+	expect_error_line '^gputap: the agent saw no module of CUDA or Level Zero, and no program of OpenCL: the command created none, could not load the agent \(a static or set-user-ID program\) or could not connect to gputap \(seccomp, another network namespace\)$'
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- sh -c 'kill -TERM $$'
 	expect_status 143
 	gputap run "$BATS_TEST_TMPDIR/program.o" -- no-such-command
