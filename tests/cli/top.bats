@@ -6,15 +6,13 @@ load tracing
 
 setup() {
 	use_standin
+	socket=gputap-top-$BATS_TEST_NUMBER-$$ # a session of tmux for each test
 }
 
 teardown() {
 	touch go
 	tmux -L "$socket" kill-server 2>/dev/null || true
 }
-
-# A session of tmux for each test.
-socket=gputap-top-$BATS_TEST_NUMBER-$$
 
 top() {
 	gputap top --gpu nvidia "$@"

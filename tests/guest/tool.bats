@@ -107,9 +107,9 @@ pathlib.Path("short.o").write_bytes(guest_kernels.with_names_of_functions(module
 	expect_error "guest: kernels are fetched with apt-get, and there is none"
 }
 
-# TEST and NOT stand for what would be taken for a test and a negation of this file.
+# TEST, TAG and NOT stand for what would be taken for a test, a tag and a negation of this file.
 write_tests() {
-	sed 's/^TEST /@test /; s/NOT /! /' >tests.bats
+	sed 's/^TEST /@test /; s/^TAG /# bats test_tags=/; s/NOT /! /' >tests.bats
 }
 
 # Tests that pass, that fail in each way, and that skip.
@@ -117,7 +117,10 @@ write_all_kinds() {
 	echo 'has() { grep -q "$1" "$BATS_FILE_TMPDIR/made"; }' >shared.bash
 	write_tests <<-'END'
 		load shared
-		setup_file() { echo word >"$BATS_FILE_TMPDIR/made"; }
+		setup_file() {
+			echo "ok 1 no result"
+			echo word >"$BATS_FILE_TMPDIR/made"
+		}
 		setup() { cd "$BATS_TEST_TMPDIR"; }
 		teardown() { [ ! -e forbidden ]; }
 		TEST "a command passes" {
@@ -176,6 +179,23 @@ write_all_kinds() {
 		TEST "it exits" {
 			exit 0
 		}
+		TEST "run expects a failure" {
+			run ! false
+			run ! true
+			true
+		}
+		TEST "a \"sentence\" with quotes, of the test with a number" {
+			[ "$BATS_TEST_NUMBER" = 16 ]
+			sh -c '[ -d "$BATS_TEST_TMPDIR" ]'
+		}
+		TAG other
+		TEST "it has a tag" {
+			[ "$BATS_TEST_NUMBER" != 16 ]
+		}
+		TEST "it has the names that the suite has" {
+			result=none failure=() number=1 sentence=x files=() directory=/ status=0
+			false
+		}
 	END
 }
 
@@ -187,7 +207,22 @@ write_all_kinds() {
 	observe "$root/tests/guest/suite" tests.bats
 	expect_status 1
 	[ "$(grep -E '^(1\.\.|ok|not ok)' <<<"$output")" = "$expected" ] || fail "bats: $expected"
-	[ "$(grep -c '^not ok' <<<"$output")" = 7 ]
+	[ "$(grep -c '^not ok' <<<"$output")" = 9 ]
+}
+
+@test "the suite runs the tests that have a tag, or the others, and a filter, before or after the file" {
+	local tag
+	cd "$BATS_TEST_TMPDIR"
+	write_all_kinds
+	for tag in other '!other'; do
+		run env -u BATS_TEST_FILTER bats --formatter tap --filter-tags "$tag" tests.bats -f 'it '
+		expected=$(sed -nE '/^not ok/s/ # skip$//; /^(1\.\.|ok|not ok)/p' <<<"$output")
+		observe "$root/tests/guest/suite" --filter-tags "$tag" tests.bats -f 'it '
+		[ "$(grep -E '^(1\.\.|ok|not ok)' <<<"$output")" = "$expected" ] || fail "bats: $expected"
+	done
+	observe "$root/tests/guest/suite" --nothing tests.bats
+	expect_status 2
+	expect_error "suite: invalid option '--nothing'"
 }
 
 @test "the suite shows where a test failed, the command and the output" {
@@ -198,12 +233,12 @@ write_all_kinds() {
 	expect_output "1..2
 not ok 1 a command fails
 # \`false' failed with status 1
-#   at tests.bats:11
+#   at tests.bats:14
 # before
 not ok 2 a function that is loaded fails
 # \`grep -q \"\$1\" \"\$BATS_FILE_TMPDIR/made\"' failed with status 1
 #   at $PWD/shared.bash:1
-#   at tests.bats:16"
+#   at tests.bats:19"
 	observe "$root/tests/guest/suite" -f 'run expects' tests.bats
 	expect_output_line '^# the status is 4, not 0: sh -c'
 	expect_output_line '^# reason$'
@@ -246,6 +281,62 @@ not ok 2 a function that is loaded fails
 	observe "$root/tests/guest/suite" tests.bats
 	expect_status 1
 	expect_output $'1..1\nBail out! tests.bats: it fails before its first test'
+}
+
+# rejected ERROR: the suite runs no test of standard input, and reports this error.
+rejected() {
+	write_tests
+	observe "$root/tests/guest/suite" tests.bats
+	[ "$status" != 0 ] || fail "it accepts the file"
+	expect_no_output_line '^(not )?ok'
+	[[ $stderr == *"$1"* ]] || fail "the error is not: $1"
+}
+
+@test "the suite rejects what it does not know of bats, instead of leaving tests out" {
+	local sentence use
+	cd "$BATS_TEST_TMPDIR"
+	for sentence in "'a' {" 'word {' '"a" { # b' '"a" { :; }' '"a"' '"a $b" {' '"a `b`" {' '"a \\" {' '"a" b" {' '"" {'; do
+		rejected 'suite: tests.bats:3: invalid test (valid: @test "SENTENCE" {)' <<-END
+			TEST "it is valid" {
+			}
+			TEST $sentence
+			}
+		END
+		sed -i 's/^@test/  &/' tests.bats
+		observe "$root/tests/guest/suite" tests.bats
+		expect_error_line '^suite: tests.bats:1: invalid test'
+	done
+	for use in a,b A 'a b' ''; do
+		rejected 'suite: tests.bats:1: invalid tag (valid: # bats test_tags=TAG)' <<<"TAG $use"
+	done
+	rejected 'suite: tests.bats:1: invalid tag' <<<'# bats file_tags=a'
+	rejected 'suite: tests.bats:2: a tag precedes no test' <<<$'TAG a\n\nTEST "it has no tag" {\n}'
+	rejected 'suite: tests.bats:3: a second test with this sentence' <<<$'TEST "it runs" {\n}\nTEST "it runs" {\n}'
+	rejected 'suite: tests.bats:0: an empty file is among these' </dev/null
+	for use in '$'BATS_RUN_TMPDIR '${#'BATS_TEST_NAME} '${'BATS_TEST_TMPDIRS:-}; do
+		rejected $'suite: unknown variables of bats:\ntests.bats:2:' <<<$'TEST "it uses" {\n\techo '"$use"$'\n}'
+	done
+	for use in setup_suite teardown_suite teardown_file; do
+		rejected "suite: tests.bats: unknown function: $use" <<<"$use() { :; }"$'\nTEST "it runs" {\n\t:\n}'
+	done
+	rejected 'BATS_TEST_NUMBER: unbound variable' <<<$'number=$BATS_TEST_NUMBER\nTEST "it runs" {\n\t:\n}'
+	echo 'echo "$'BATS_TEST_NAME'"' >shared.bash
+	rejected $'suite: unknown variables of bats:\n'"$PWD/shared.bash:1:" <<<$'load shared\nTEST "it runs" {\n\t:\n}'
+	rejected 'bats_load_library: command not found' <<<$'bats_load_library none\nTEST "it runs" {\n\t:\n}'
+}
+
+@test "what a test of the suite calls with run sees the variables of the test" {
+	cd "$BATS_TEST_TMPDIR"
+	write_tests <<-'END'
+		TEST "it sees them" {
+			local expected=a errors=b options=c
+			show() { echo "$expected$errors$options"; }
+			run -0 --separate-stderr show
+			[ "$output" = abc ]
+		}
+	END
+	observe "$root/tests/guest/suite" tests.bats
+	expect_output $'1..1\nok 1 it sees them'
 }
 
 # support_with SCRIPT: tools/kernel-support where this script is tools/guest.
