@@ -88,8 +88,18 @@ cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream,
 						   const cudaGraphEdgeData *dependencyData,
 						   size_t numDependencies, unsigned int flags);
 cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t start, cudaEvent_t end);
-cudaError_t cudaLaunchCooperativeKernelMultiDevice(void *launchParamsList, unsigned int numDevices,
-						   unsigned int flags);
+#if CUDART_VERSION >= 13000 /* as driver_types.h of CUDA 9 to 12 has it */
+struct cudaLaunchParams {
+	void *func;
+	dim3 gridDim;
+	dim3 blockDim;
+	void **args;
+	size_t sharedMem;
+	cudaStream_t stream;
+};
+#endif
+cudaError_t cudaLaunchCooperativeKernelMultiDevice(struct cudaLaunchParams *launchParamsList,
+						   unsigned int numDevices, unsigned int flags);
 cudaError_t cudaThreadSynchronize(void);
 cudaError_t cudaThreadExit(void);
 cudaError_t cudaThreadSetLimit(enum cudaLimit limit, size_t value);

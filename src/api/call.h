@@ -80,7 +80,10 @@ int gt_call_direction(const struct gt_call *call);
 /* "H2H", "H2D", "D2H", "D2D", "default"; NULL for -1. */
 const char *gt_api_direction_name(int direction);
 
-/* The kernel that a call launches: its handle. False: it launches none, or a graph. */
+/*
+ * The kernel that a call launches, or the first one of several: its handle. False: it launches
+ * none, or a graph.
+ */
 bool gt_call_kernel(const struct gt_call *call, uint64_t *ret_handle);
 
 /*

@@ -130,10 +130,27 @@ static bool load_field(const struct gt_call *call, uint64_t *ret_handle)
 	return false;
 }
 
+/* The first kernel of an array of kernels. */
+static bool load_first(const struct gt_call *call, uint64_t *ret_handle)
+{
+	uint64_t handles[GT_API_MAX_LIST];
+
+	for (unsigned i = 0; i < call->function->argument_count; i++) {
+		const struct gt_api_argument *argument = &call->function->arguments[i];
+
+		if (!argument->label || strcmp(argument->label, "func") ||
+		    !gt_call_list(call, i, handles))
+			continue;
+		*ret_handle = handles[0];
+		return true;
+	}
+	return false;
+}
+
 bool gt_call_kernel(const struct gt_call *call, uint64_t *ret_handle)
 {
 	if (call->function->category != GT_CATEGORY_LAUNCH)
 		return false;
 	return load_argument(call, call->layout->kernel, ret_handle) ||
-	       load_field(call, ret_handle);
+	       load_field(call, ret_handle) || load_first(call, ret_handle);
 }

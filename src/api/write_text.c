@@ -238,16 +238,19 @@ static const char *label_of(const struct gt_api_function *function,
 static void add_argument(struct text_items *items, unsigned index, const struct gt_api_value *value)
 {
 	const struct gt_api_argument *argument = &items->call->function->arguments[index];
+	const char *label = label_of(items->call->function, argument);
+	uint64_t handles[GT_API_MAX_LIST];
 	bool truncated;
 
-	const char *label = label_of(items->call->function, argument);
-
-	if (!gt_call_string(items->call, index, &truncated)) {
+	if (gt_call_string(items->call, index, &truncated)) {
+		add_label(items, label);
+		add_text(items->buffer, items->call, index);
+	} else if (gt_call_list(items->call, index, handles)) {
+		add_label(items, label);
+		add_list(items->buffer, items->call, index);
+	} else {
 		add_item(items, label, argument->role, value);
-		return;
 	}
-	add_label(items, label);
-	add_text(items->buffer, items->call, index);
 }
 
 static void add_direction(struct text_items *items)

@@ -47,6 +47,13 @@ expect_original() {
 	expect_error_line '^gputap: 28 calls: 28 complete, 0 unfinished, 0 lost$'
 }
 
+@test "a launch of several kernels of Level Zero has the handles of all and the first one's name" {
+	need_probes
+	gputap trace -e level-zero -- "$test_program" kinds
+	expect_status 0
+	expect_error_line ' zeCommandListAppendLaunchMultipleKernelsIndirect .* numKernels=2 func=\[(0x[0-9a-f]+), \1\] .*kernel=number\('
+}
+
 @test "--gpu-times prints how many operations of Level Zero it does not time" {
 	need_probes
 	gputap trace --gpu-times all -- "$test_program" copies

@@ -451,6 +451,84 @@ TEST("a launch of Level Zero has the group size that was set for its kernel")
 	CHECK(!gt_api_is_implicit(row("clSetKernelArg")));
 }
 
+TEST("a launch of several kernels of Level Zero has the handles of all and the first one's name")
+{
+	gt_auto(names) struct gt_names *names = gt_names_new();
+	struct built built = begin("zeCommandListAppendLaunchMultipleKernelsIndirect");
+	uint64_t kernels[GT_API_MAX_LIST + 1] = {0xb1, 0xb2, 0xb3};
+	gt_auto_strbuf buffer = GT_STRBUF_INIT, many = GT_STRBUF_INIT;
+	uint64_t handle = 0;
+
+	pass(&built, "hCommandList", 0x51);
+	pass(&built, "numKernels", 3);
+	pass(&built, "phKernels", 0x7000);
+	pass(&built, "pCountBuffer", 0x8000);
+	pass(&built, "pLaunchArgumentsBuffer", 0x9000);
+	pass(&built, "hSignalEvent", 0);
+	point(&built, "phKernels", kernels, 3 * sizeof(*kernels));
+	succeed(names, &built, 0);
+	CHECK(gt_call_kernel(with_names(names, &built), &handle));
+	CHECK_INT(handle, 0xb1);
+	gt_call_format_entry(&buffer, with_names(names, &built));
+	CHECK_STR(gt_strbuf_string(&buffer),
+		  "list=0x51 numKernels=3 func=[0xb1, 0xb2, 0xb3] pCountBuffer=0x8000 "
+		  "pLaunchArgumentsBuffer=0x9000 hSignalEvent=0x0");
+	/* Without kernels, and with more than are copied. */
+	pass(&built, "numKernels", 0);
+	succeed(names, &built, 0);
+	CHECK(!gt_call_kernel(with_names(names, &built), &handle));
+	pass(&built, "numKernels", UINT32_MAX);
+	point(&built, "phKernels", kernels, GT_API_MAX_LIST * sizeof(*kernels));
+	succeed(names, &built, 0);
+	gt_call_format_entry(&many, with_names(names, &built));
+	CHECK(strstr(gt_strbuf_string(&many), "func=[0xb1, 0xb2, 0xb3, 0x0, 0x0, 0x0, 0x0, 0x0]"));
+}
+
+TEST("a launch on several devices has the first one's kernel and sizes")
+{
+	const struct {
+		uint64_t function;
+		uint32_t grid[3], block[3];
+		uint64_t arguments, shared, stream;
+	} runtime = {0xf1, {8, 2, 1}, {64, 4, 1}, 0x7000, 512, 0x51};
+	const struct {
+		uint64_t function;
+		uint32_t grid[3], block[3], shared;
+		uint64_t stream, arguments;
+	} driver = {0xf2, {8, 2, 1}, {64, 4, 1}, 512, 0x51, 0x7000};
+	const struct {
+		const char *name;
+		const void *data;
+		size_t size;
+		uint64_t kernel;
+	} calls[] = {
+		{"cudaLaunchCooperativeKernelMultiDevice", &runtime, sizeof(runtime), 0xf1},
+		{"cuLaunchCooperativeKernelMultiDevice", &driver, sizeof(driver), 0xf2},
+		{"hipLaunchCooperativeKernelMultiDevice", &runtime, sizeof(runtime), 0xf1},
+		{"hipExtLaunchMultiKernelMultiDevice", &runtime, sizeof(runtime), 0xf1},
+	};
+
+	for (size_t i = 0; i < gt_countof(calls); i++) {
+		gt_auto(names) struct gt_names *names = gt_names_new();
+		struct built built = begin(calls[i].name);
+		struct gt_call_launch launch;
+		uint64_t handle = 0;
+
+		pass(&built, "launchParamsList", 0x6000);
+		pass(&built, "numDevices", 2);
+		pass(&built, "flags", 0);
+		point(&built, "launchParamsList", calls[i].data, calls[i].size);
+		succeed(names, &built, 0);
+		CHECK(gt_call_kernel(with_names(names, &built), &handle));
+		CHECK_INT(handle, calls[i].kernel);
+		CHECK(gt_call_launch(with_names(names, &built), &launch));
+		CHECK_INT(launch.grid[0], 8);
+		CHECK_INT(launch.grid[1], 2);
+		CHECK_INT(launch.block[1], 4);
+		CHECK_INT(launch.shared, 512);
+	}
+}
+
 /* cl_image_format and cl_image_desc. */
 struct image_format {
 	uint32_t order, type;
