@@ -17,7 +17,7 @@ struct gt_patch_graph {
 	const struct gt_ptx_module *module;
 	struct patch_references *functions; /* by number */
 	struct patch_references *variables; /* by number; of those at module scope */
-	struct patch_references taken;      /* functions whose address is taken */
+	struct patch_references taken;      /* device functions whose address is taken */
 	int error;
 };
 
@@ -37,6 +37,15 @@ static void add_function(struct gt_patch_graph *graph, struct patch_references *
 	int error = gt_vec_push(&references->functions, function_definition(function));
 
 	graph->error = graph->error ? graph->error : error;
+}
+
+/* Kernels are launched by their addresses, and never called. */
+static void add_address(struct gt_patch_graph *graph, struct patch_references *references,
+			const struct gt_ptx_function *function)
+{
+	add_function(graph, references, function);
+	if (!function->is_entry)
+		add_function(graph, &graph->taken, function);
 }
 
 static void add_variable(struct gt_patch_graph *graph, struct patch_references *references,
@@ -59,8 +68,7 @@ static void add_operand(struct gt_patch_graph *graph, struct patch_references *r
 		add_variable(graph, references, operand->variable);
 		break;
 	case GT_PTX_OPERAND_FUNCTION:
-		add_function(graph, references, operand->function);
-		add_function(graph, &graph->taken, operand->function);
+		add_address(graph, references, operand->function);
 		break;
 	case GT_PTX_OPERAND_ADDRESS:
 	case GT_PTX_OPERAND_VECTOR:
@@ -123,10 +131,8 @@ static int add_initial_value(void *context, uint64_t offset, enum gt_ptx_type ty
 		return 0;
 	if (value->address->variable)
 		add_variable(initial->graph, initial->references, value->address->variable);
-	if (value->address->function) {
-		add_function(initial->graph, initial->references, value->address->function);
-		add_function(initial->graph, &initial->graph->taken, value->address->function);
-	}
+	if (value->address->function)
+		add_address(initial->graph, initial->references, value->address->function);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The reference graph of a PTX module: which functions and module-scope variables each function
- * uses, directly or by their addresses. A call through a register may reach every function whose
- * address is taken in the module.
+ * uses, directly or by their addresses. A call through a register may reach every device
+ * function whose address is taken in the module.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ void gt_patch_reach_clear(struct gt_patch_reach *reach);
 /* Add a function and all that it can reach. 0 or -ENOMEM. */
 int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
 		       struct gt_patch_reach *reach);
-/* Add the functions whose addresses are taken in the module. 0 or -ENOMEM. */
+/* Add the device functions whose addresses are taken in the module. 0 or -ENOMEM. */
 int gt_patch_reach_add_taken(const struct gt_patch_graph *graph, struct gt_patch_reach *reach);
 /*
  * Whether something that was not reached refers to a kernel that was: it would launch the kernel of

@@ -217,6 +217,24 @@ TEST("a call by an address may lead to other modules")
 	CHECK(has(&linked, 1, ".func f") && !has(&linked, 1, ".func g"));
 }
 
+TEST("a call by an address does not lead to a kernel that others launch")
+{
+	static const char *const texts[] = {
+		MODULE(".global .u32 state;\n" ENTRY("child", "\tst.global.u32 [state], 1;\n")
+			       ENTRY("parent", "\t.reg .b64 %rd<2>;\n\tmov.u64 %rd1, child;\n")
+				       ENTRY("k", "\t.reg .b64 %rd<2>;\n"
+						  "\tld.global.u64 %rd1, [%rd1];\n"
+						  "p: .callprototype ()_();\n"
+						  "\tcall %rd1, (), p;\n")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	CHECK_INT(linked.parts[0].result.scope, GT_PATCH_SIDE);
+	CHECK(!has(&linked, 0, "child"));
+}
+
 TEST("programs of a kernel run in the functions that it calls in other modules")
 {
 	static const char *const texts[] = {
