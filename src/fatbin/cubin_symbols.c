@@ -47,12 +47,13 @@ static int visit_symbol(struct cubin_reader *reader, void *context, uint32_t ind
 	struct gt_cubin_symbol found = {
 		.is_function = type == STT_FUNC,
 		.is_defined = symbol->st_shndx != SHN_UNDEF,
+		.is_local = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL,
 	};
 
 	if (!found.is_function && !is_variable(type))
 		return 0;
-	/* The linker itself defines those that are undefined and not global. */
-	if (!found.is_defined && ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL)
+	/* The linker itself defines the variables that are undefined and not global. */
+	if (!found.is_defined && !found.is_function && ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL)
 		return 0;
 	if (found.is_defined && !found.is_function && is_private(reader, symbol))
 		return 0;

@@ -14,6 +14,7 @@ struct gt_cubin_symbol {
 	const char *name; /* NULL: malformed */
 	bool is_function; /* else a variable, or a reference of a texture, surface or sampler */
 	bool is_defined;  /* in this cubin; else others are to have it */
+	bool is_local;    /* others cannot name it */
 };
 
 /* Sees a symbol. Another value than 0 ends the iteration. */
@@ -21,8 +22,8 @@ typedef int gt_cubin_symbol_visit(void *context, const struct gt_cubin_symbol *s
 
 /*
  * Visit the functions of a hostile cubin, and the variables that are global or constant: not those
- * in shared or local memory, not parameters, not what may be missing (weak references). 0; errors
- * as of gt_cubin_read; what the visit returns.
+ * in shared or local memory, not parameters, not what the linker defines. 0; errors as of
+ * gt_cubin_read; what the visit returns.
  */
 int gt_cubin_each_symbol(const void *data, size_t size, gt_cubin_symbol_visit *visit, void *context,
 			 struct gt_diag *diag);

@@ -103,7 +103,7 @@ static const char *find_counter_obstacle(const struct gt_patch_set *set,
 {
 	struct counter_facts facts = {.bytes = EXIT_COUNTER};
 
-	if (any_ends_threads(set->patchers->options, gt_patch_programs_in(set, reaches, NULL)))
+	if (any_ends_threads(set->patchers->options, gt_patch_programs_in(set, reaches, kernel)))
 		return "a program that runs in it ends threads (bpf_exit), which are not counted";
 	gt_patch_each (patcher, set)
 		add_counter_facts(patcher->module, kernel, &reaches->items[patcher->index], &facts);

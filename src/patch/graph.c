@@ -225,6 +225,7 @@ void gt_patch_reach_clear(struct gt_patch_reach *reach)
 {
 	free(reach->functions);
 	free(reach->variables);
+	gt_vec_free(&reach->list);
 	*reach = (struct gt_patch_reach){0};
 }
 
@@ -242,6 +243,8 @@ static void reach_function(struct patch_worklist *work, const struct gt_patch_gr
 		return;
 	work->reach->functions[function->number] = true;
 	work->error = gt_vec_push(&work->references, &graph->functions[function->number]);
+	if (!work->error)
+		work->error = gt_vec_push(&work->reach->list, function);
 }
 
 static void reach_variable(struct patch_worklist *work, const struct gt_patch_graph *graph,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The reference graph of a PTX module: which functions and module-scope variables each function
- * uses, directly or by their addresses. A call through a register may reach every device
- * function whose address is taken in the module.
+ * uses, directly or by their addresses. A call through a register may reach every device function
+ * whose address is taken in the module, or in others that it is linked with (set.c).
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/clean.h"
+#include "base/vec.h"
 #include "ptx/ptx.h"
 
 struct gt_patch_graph;
@@ -18,7 +19,9 @@ struct gt_patch_graph;
 struct gt_patch_reach {
 	bool *functions; /* owned */
 	bool *variables; /* owned; only those at module scope are marked */
-	bool calls_indirectly;
+	GT_VEC(const struct gt_ptx_function *) list; /* the functions, as they were reached */
+	size_t followed;       /* so many of the list were looked up in other modules */
+	bool calls_indirectly; /* a function of the program does so */
 };
 
 /* 0 or -ENOMEM. The module must outlive the graph. */

@@ -432,7 +432,7 @@ static void declare_address(const struct gt_patcher *patcher, const char *name, 
 			 symbol_space(patcher), prefix_of(patcher), name, address);
 }
 
-static bool records_shapes(const struct gt_patcher *patcher)
+bool gt_patch_records_shapes(const struct gt_patcher *patcher)
 {
 	for (uint32_t i = 0; i < patcher->module->function_count; i++)
 		if (patcher->functions[i].shaped)
@@ -447,7 +447,7 @@ static void declare_symbols(void *context, struct gt_strbuf *buffer)
 	gt_strbuf_puts(buffer, gt_strbuf_string(&patcher->translation.declarations));
 	if (patcher->options->switchable)
 		declare_address(patcher, "switches", patcher->options->switches, buffer);
-	if (records_shapes(patcher))
+	if (gt_patch_records_shapes(patcher))
 		declare_address(patcher, "shapes", patcher->options->shapes, buffer);
 	gt_patch_put_functions(patcher, buffer);
 }
@@ -596,8 +596,6 @@ int gt_patch_print(struct gt_patcher *patcher)
 
 	int error = plan_functions(patcher);
 
-	if (!error)
-		error = gt_patch_plan_shapes(patcher);
 	if (error)
 		return error;
 	gt_ptx_print_with(patcher->module, &additions, &patcher->result->text);

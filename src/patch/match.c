@@ -139,6 +139,16 @@ static int reach_from_kernels(const struct gt_patch_set *set, kernel_filter *fil
 	return error ? error : gt_patch_reaches_follow(set, ret_reaches);
 }
 
+/* Whether machine code, which is part of what is loaded, may call a function. */
+static bool is_called_by_code(const struct gt_patch_set *set, const struct gt_patcher *patcher,
+			      const struct gt_ptx_function *function)
+{
+	const struct gt_patch_result *result = patcher->result;
+
+	return (result->scope == GT_PATCH_WHOLE || result->calls_code) &&
+	       gt_patch_reached(&set->called, patcher, function);
+}
+
 /* Why a program has no sites in a device function that kernels which it matches call; or NULL. */
 static const char *find_callee_obstacle(const struct gt_patcher *patcher, uint32_t program,
 					const struct gt_ptx_function *function,
@@ -148,7 +158,7 @@ static const char *find_callee_obstacle(const struct gt_patcher *patcher, uint32
 		return "threads that exit in a device function are not counted";
 	if (gt_patch_reached(foreign, patcher, function))
 		return "kernels that the program does not match call the function, too";
-	if (gt_patch_reached(&patcher->set->called, patcher, function))
+	if (is_called_by_code(patcher->set, patcher, function))
 		return "machine code that the module is linked with calls the function, too";
 	return NULL;
 }
@@ -175,6 +185,7 @@ static int match_callees(const struct gt_patch_set *set, uint32_t program)
 {
 	struct gt_patch_reaches own = {0}, foreign = {0};
 	int error = reach_from_kernels(set, matches_program, PROGRAM(program), &own);
+	bool calls_code = !error && gt_patch_calls_code(set, &own);
 
 	if (!error)
 		error = reach_from_kernels(set, matches_others, PROGRAM(program), &foreign);
@@ -182,7 +193,8 @@ static int match_callees(const struct gt_patch_set *set, uint32_t program)
 		for (const struct gt_ptx_function *function = patcher->module->functions;
 		     function && !error; function = function->next)
 			if (!function->is_entry && function->body &&
-			    gt_patch_reached(&own, patcher, function))
+			    (gt_patch_reached(&own, patcher, function) ||
+			     (calls_code && is_called_by_code(set, patcher, function))))
 				match_callee(patcher, program, function, &foreign);
 	gt_patch_reaches_clear(set, &own);
 	gt_patch_reaches_clear(set, &foreign);
@@ -209,8 +221,28 @@ static void reject_shared_function(struct gt_patcher *patcher,
 
 /*
  * Programs of device functions run in the selected kernels only. A function that excluded kernels
- * call has sites if a selected one can call it, too, or machine code that may have kernels.
+ * call, or machine code, whose kernels are not selected, has sites if a selected one can call it.
  */
+static void check_selected(const struct gt_patch_set *set, struct gt_patcher *patcher,
+			   const struct gt_patch_reaches *selected,
+			   const struct gt_patch_reaches *excluded)
+{
+	bool selects = patcher->options->kernel_count;
+
+	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+	     function = function->next) {
+		bool code = selects && is_called_by_code(set, patcher, function);
+
+		if (function->is_entry || !function->body ||
+		    !(code || gt_patch_reached(excluded, patcher, function)))
+			continue;
+		if (code || gt_patch_reached(selected, patcher, function))
+			reject_shared_function(patcher, function);
+		else
+			patcher->functions[function->number].matched = 0;
+	}
+}
+
 static int reject_shared_functions(const struct gt_patch_set *set)
 {
 	struct gt_patch_reaches selected = {0}, excluded = {0};
@@ -219,17 +251,8 @@ static int reject_shared_functions(const struct gt_patch_set *set)
 	if (!error)
 		error = reach_from_kernels(set, is_excluded, 0, &excluded);
 	gt_patch_each (patcher, set)
-		for (const struct gt_ptx_function *function = patcher->module->functions;
-		     function && !error; function = function->next) {
-			if (function->is_entry || !function->body ||
-			    !gt_patch_reached(&excluded, patcher, function))
-				continue;
-			if (gt_patch_reached(&selected, patcher, function) ||
-			    gt_patch_reached(&set->called, patcher, function))
-				reject_shared_function(patcher, function);
-			else
-				patcher->functions[function->number].matched = 0;
-		}
+		if (!error)
+			check_selected(set, patcher, &selected, &excluded);
 	gt_patch_reaches_clear(set, &selected);
 	gt_patch_reaches_clear(set, &excluded);
 	return error;

@@ -131,7 +131,9 @@ struct object_walk {
 	object_visit *visit;
 	void *context;
 	uint32_t device;
-	uint64_t budget; /* bytes of archives to be read; their parts may overlap */
+	uint64_t budget;    /* bytes of archives to be read; their parts may overlap */
+	bool is_incomplete; /* a member has no machine code for the device, or none that can be read
+			     */
 };
 
 /* False: the budget is used up. */
@@ -151,20 +153,26 @@ static int visit_member(void *context, const char *name, const void *code, size_
 	struct object_walk *walk = context;
 	const struct gt_fatbin_entry *entry = NULL;
 
+	int error;
+
 	if (!spend(walk, size))
 		return -E2BIG;
-	if (!gt_fatbin_open(code, size, &fatbin, NULL))
+	error = gt_fatbin_open(code, size, &fatbin, NULL);
+	if (!error)
 		entry = gt_fatbin_best_cubin(fatbin, walk->device);
 	if (entry && !spend(walk, entry->size))
 		return -E2BIG;
-	if (entry && !gt_fatbin_extract(entry, &payload, NULL))
+	if (entry)
+		error = gt_fatbin_extract(entry, &payload, NULL);
+	if (entry && !error)
 		walk->visit(walk->context, &payload);
-	return 0;
+	walk->is_incomplete |= error || !entry;
+	return error == -ENOMEM ? error : 0;
 }
 
-/* Visit all objects. False: some of them could not be read. */
-static bool visit_objects(const struct gt_patch_objects *objects, uint32_t device,
-			  object_visit *visit, void *context)
+/* Visit all objects. 0, also where some cannot be read; -ENOMEM. */
+static int visit_objects(const struct gt_patch_objects *objects, uint32_t device,
+			 object_visit *visit, void *context, bool *ret_incomplete)
 {
 	struct object_walk walk = {
 		.visit = visit,
@@ -179,7 +187,8 @@ static bool visit_objects(const struct gt_patch_objects *objects, uint32_t devic
 	for (size_t i = 0; i < objects->archive_count && !error; i++)
 		error = gt_archive_each(objects->archives[i].text, objects->archives[i].length,
 					visit_member, &walk, NULL);
-	return !error;
+	*ret_incomplete = walk.is_incomplete || error;
+	return error == -ENOMEM ? error : 0;
 }
 
 /* ---- kernels --------------------------------------------------------------------------- */
@@ -220,13 +229,14 @@ int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_i
 {
 	gt_auto(hash) struct gt_hash *names = gt_hash_new();
 	struct linked_kernels kernels = {.names = names};
+	bool is_incomplete;
 
 	if (!names)
 		return gt_patch_fail_memory(diag);
 	gt_vec_each (part, &image->parts)
 		add_module_kernels(&kernels, part->module);
-	visit_objects(objects, device, add_cubin_kernels, &kernels);
-	if (kernels.failed)
+	if (visit_objects(objects, device, add_cubin_kernels, &kernels, &is_incomplete) ||
+	    kernels.failed)
 		return gt_patch_fail_memory(diag);
 	for (size_t i = 0; i < cubin->count; i++)
 		if (!gt_hash_get_str(names, cubin->kernels[i].name))
@@ -244,18 +254,27 @@ struct object_facts {
 	bool has_variables, is_runtime;
 };
 
+static int see_function(struct gt_patch_code *code, const struct gt_cubin_symbol *symbol)
+{
+	uintptr_t kind = symbol->is_defined ? GT_PATCH_CODE_DEFINES : GT_PATCH_CODE_CALLS;
+
+	if (symbol->is_local || (uintptr_t)gt_hash_get_str(code->functions, symbol->name) > kind)
+		return 0;
+	return gt_hash_set_str(code->functions, symbol->name, (void *)kind);
+}
+
 static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 {
 	/* The device runtime's own version. Its variables are tables that nothing writes. */
 	static const char runtime[] = "__CNPRT_VERSION_NUMBER__";
 	struct object_facts *facts = context;
+	bool is_literal = symbol->is_local && symbol->is_defined && symbol->name &&
+			  gt_patch_is_literal(symbol->name);
 
 	if (symbol->is_function && symbol->name)
-		return symbol->is_defined
-			       ? 0
-			       : gt_hash_set_str(facts->code->calls, symbol->name, facts->code);
+		return see_function(facts->code, symbol);
 	facts->is_runtime |= symbol->name && symbol->is_defined && !strcmp(symbol->name, runtime);
-	facts->has_variables |= !symbol->name || !gt_patch_is_literal(symbol->name);
+	facts->has_variables |= !is_literal;
 	return 0;
 }
 
@@ -265,27 +284,30 @@ static void see_object(void *context, const struct gt_fatbin_payload *cubin)
 	int error = gt_cubin_each_symbol(cubin->data, cubin->size, see_symbol, &facts, NULL);
 
 	facts.code->failed |= error == -ENOMEM;
-	facts.code->has_variables |= error || (facts.has_variables && !facts.is_runtime);
+	facts.code->is_incomplete |= error != 0;
+	facts.code->has_variables |= facts.has_variables && !facts.is_runtime;
+	facts.code->has_others |= !facts.is_runtime;
 }
 
 void gt_patch_code_clear(struct gt_patch_code *code)
 {
-	gt_hash_free(code->calls);
+	gt_hash_free(code->functions);
 	*code = (struct gt_patch_code){0};
 }
 
 int gt_patch_read_code(const struct gt_patch_objects *objects, uint32_t device,
 		       struct gt_patch_code *ret_code, struct gt_diag *diag)
 {
-	bool is_complete;
+	bool is_incomplete;
+	int error;
 
 	*ret_code = (struct gt_patch_code){0};
 	if (!objects->cubins.count && !objects->archive_count)
 		return 0;
-	ret_code->calls = gt_hash_new();
-	if (!ret_code->calls)
+	ret_code->functions = gt_hash_new();
+	if (!ret_code->functions)
 		return gt_patch_fail_memory(diag);
-	is_complete = visit_objects(objects, device, see_object, ret_code);
-	ret_code->has_variables |= !is_complete;
-	return ret_code->failed ? gt_patch_fail_memory(diag) : 0;
+	error = visit_objects(objects, device, see_object, ret_code, &is_incomplete);
+	ret_code->is_incomplete |= is_incomplete;
+	return error || ret_code->failed ? gt_patch_fail_memory(diag) : 0;
 }

@@ -390,6 +390,9 @@ static int find_programs_sites(struct gt_patch_set *set)
 		error = error ? error : find_and_translate(patcher);
 		sites += (uint32_t)patcher->result->sites.count;
 	}
+	gt_patch_each (patcher, set)
+		if (!error && patcher->result->scope != GT_PATCH_NONE)
+			error = gt_patch_plan_shapes(patcher);
 	return error;
 }
 
@@ -406,7 +409,8 @@ static void keep_originals(struct gt_patch_set *set)
 		struct gt_patch_result *result = patcher->result;
 
 		if (found != rejected &&
-		    (result->scope == GT_PATCH_SIDE || result->found != result->rejected))
+		    (result->scope == GT_PATCH_SIDE || result->found != result->rejected ||
+		     gt_patch_records_shapes(patcher)))
 			continue;
 		result->scope = GT_PATCH_NONE;
 		result->compiled = 0;

@@ -196,9 +196,17 @@ void gt_patch_result_clear(struct gt_patch_result *result);
 
 /* Machine code that modules are linked with, as patch/objects.h reads it. */
 struct gt_patch_code {
-	struct gt_hash *calls; /* functions that others are to have; NULL: no machine code */
-	bool has_variables;    /* that may be written */
-	bool failed;           /* no memory; for the reader */
+	/* The functions that others can name, and that it needs of others; NULL: no machine code */
+	struct gt_hash *functions; /* name -> enum gt_patch_code_function */
+	bool has_variables;        /* that may be written */
+	bool has_others;           /* than the device runtime, which calls no function of others */
+	bool is_incomplete;        /* something could not be read */
+	bool failed;               /* no memory; for the reader */
+};
+
+enum gt_patch_code_function {
+	GT_PATCH_CODE_CALLS = 1,
+	GT_PATCH_CODE_DEFINES,
 };
 
 /* One of several modules that are linked. */

@@ -17,11 +17,12 @@ struct gt_patch_function {
 	uint32_t kernel;     /* a kernel's number */
 	uint32_t first_loop; /* index into the patcher's loops, of those whose ends are sites */
 	uint32_t loop_count;
-	uint64_t shaped;     /* a kernel's programs that need the shape of its launch */
-	bool kept;           /* it is printed */
-	bool unwanted;       /* a kernel that the options exclude */
-	bool imported;       /* another module of the set has the definition */
-	bool called_by_code; /* by the machine code, or launched by it */
+	uint64_t shaped;      /* a kernel's programs that need the shape of its launch */
+	bool kept;            /* it is printed */
+	bool unwanted;        /* a kernel that the options exclude */
+	uint32_t import;      /* index + 1 of the import from here; 0: none */
+	bool called_by_code;  /* by the machine code, or launched by it; or it may be */
+	bool defined_by_code; /* machine code has a function of this name */
 };
 
 /* A body as a function: a program with the constants of some of its sites. */
@@ -57,10 +58,14 @@ struct gt_patcher {
 	struct gt_diag *diag;
 };
 
-/* A declaration whose definition is in another module of the set. */
+/*
+ * A function whose definition is in another module of the set, or another one, of which the linker
+ * takes one: these are a ring.
+ */
 struct gt_patch_import {
 	uint32_t from, to; /* modules */
-	const struct gt_ptx_function *declaration, *definition;
+	const struct gt_ptx_function *function, *definition;
+	uint32_t next; /* index + 1 of another import from this function, which has aliases */
 };
 
 /* What can be reached, by module. */
@@ -99,7 +104,9 @@ static inline bool gt_patch_reached(const struct gt_patch_reaches *reaches,
 {
 	return reaches->items[patcher->index].functions[function->number];
 }
-/* The programs in all functions that are reached; of kernels, in `kernel` alone if not NULL. */
+/* Whether functions of the machine code are among them. */
+bool gt_patch_calls_code(const struct gt_patch_set *set, const struct gt_patch_reaches *reaches);
+/* The programs in the functions that are reached; of kernels, in this one alone. */
 uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
 			      const struct gt_patch_reaches *reaches,
 			      const struct gt_ptx_function *kernel);
@@ -184,6 +191,7 @@ bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
  * shape.c: decide which kernels record the shapes of their launches (`shaped`). 0 or -ENOMEM.
  */
 int gt_patch_plan_shapes(struct gt_patcher *patcher);
+bool gt_patch_records_shapes(const struct gt_patcher *patcher);
 /* At a kernel's start: record the shape. symbol_space: that of <prefix>shapes. */
 void gt_patch_put_shape(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
 			const char *symbol_space, struct gt_strbuf *buffer);

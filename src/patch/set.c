@@ -8,24 +8,53 @@
 /* Where a function is that other modules can name. */
 struct set_definition {
 	uint32_t module;
+	const char *name; /* an alias, or its own */
 	const struct gt_ptx_function *function;
 };
 
 struct set_definitions {
 	GT_VEC(struct set_definition) items;
-	struct gt_hash *by_name; /* name -> index + 1 */
+	struct gt_hash *by_name; /* name -> index + 1, of the last one */
 };
 
-/* Of several weak ones the linker takes any. */
-static int add_definition(struct set_definitions *definitions, uint32_t module,
+/* The body's function. */
+static const struct gt_ptx_function *definition_of(const struct gt_ptx_function *function)
+{
+	return function->definition ? function->definition : function;
+}
+
+static const struct set_definition *find_definition(const struct set_definitions *definitions,
+						    const char *name)
+{
+	uintptr_t index = (uintptr_t)gt_hash_get_str(definitions->by_name, name);
+
+	return index ? &definitions->items.items[index - 1] : NULL;
+}
+
+static int add_import(struct gt_patch_set *set, const struct set_definition *from,
+		      const struct set_definition *to)
+{
+	struct gt_patch_function *known =
+		&set->patchers[from->module].functions[from->function->number];
+	struct gt_patch_import import = {
+		.from = from->module,
+		.to = to->module,
+		.function = from->function,
+		.definition = to->function,
+		.next = known->import,
+	};
+
+	known->import = (uint32_t)set->imports.count + 1;
+	return gt_vec_push(&set->imports, import);
+}
+
+static int add_definition(struct set_definitions *definitions, uint32_t module, const char *name,
 			  const struct gt_ptx_function *function)
 {
-	if (gt_hash_get_str(definitions->by_name, function->name))
-		return 0;
-	if (gt_vec_push(&definitions->items, (struct set_definition){module, function}))
+	if (gt_vec_push(&definitions->items,
+			(struct set_definition){module, name, definition_of(function)}))
 		return -ENOMEM;
-	return gt_hash_set_str(definitions->by_name, function->name,
-			       (void *)definitions->items.count);
+	return gt_hash_set_str(definitions->by_name, name, (void *)definitions->items.count);
 }
 
 static int add_definitions(struct set_definitions *definitions, const struct gt_patcher *patcher)
@@ -35,36 +64,50 @@ static int add_definitions(struct set_definitions *definitions, const struct gt_
 	for (const struct gt_ptx_item *item = patcher->module->items; item && !error;
 	     item = item->next) {
 		if (item->kind == GT_PTX_ITEM_ALIAS)
-			error = add_definition(definitions, patcher->index, item->alias->alias);
+			error = add_definition(definitions, patcher->index,
+					       item->alias->alias->name, item->alias->target);
 		else if (item->kind == GT_PTX_ITEM_FUNCTION && item->function->body &&
 			 item->function->linkage != GT_PTX_LINKAGE_NONE)
-			error = add_definition(definitions, patcher->index, item->function);
+			error = add_definition(definitions, patcher->index, item->function->name,
+					       item->function);
+	}
+	return error;
+}
+
+/* From each definition to the one before it of the same name, and from the first to the last. */
+static int join_definitions(struct gt_patch_set *set, const struct set_definitions *definitions)
+{
+	gt_auto(hash) struct gt_hash *before = gt_hash_new();
+	int error = before ? 0 : -ENOMEM;
+
+	gt_vec_each (definition, &definitions->items) {
+		const char *name = definition->name;
+		const struct set_definition *previous =
+			error ? NULL : gt_hash_get_str(before, name);
+
+		if (!previous)
+			previous = find_definition(definitions, name);
+		if (!error && previous && previous->module != definition->module)
+			error = add_import(set, definition, previous);
+		if (!error)
+			error = gt_hash_set_str(before, name, definition);
 	}
 	return error;
 }
 
 static int add_imports(struct gt_patch_set *set, const struct set_definitions *definitions,
-		       struct gt_patcher *patcher)
+		       const struct gt_patcher *patcher)
 {
 	int error = 0;
 
 	for (const struct gt_ptx_function *function = patcher->module->functions;
 	     function && !error; function = function->next) {
-		const struct set_definition *found;
-		uintptr_t index;
+		struct set_definition here = {patcher->index, function->name, function};
+		const struct set_definition *found = find_definition(definitions, function->name);
 
-		if (function->body || function->definition || function->is_prototype)
-			continue;
-		index = (uintptr_t)gt_hash_get_str(definitions->by_name, function->name);
-		found = index ? &definitions->items.items[index - 1] : NULL;
-		if (!found || found->module == patcher->index)
-			continue;
-		patcher->functions[function->number].imported = true;
-		error = gt_vec_push(&set->imports,
-				    (struct gt_patch_import){.from = patcher->index,
-							     .to = found->module,
-							     .declaration = function,
-							     .definition = found->function});
+		if (!function->body && !function->definition && !function->is_prototype && found &&
+		    found->module != here.module)
+			error = add_import(set, &here, found);
 	}
 	return error;
 }
@@ -77,29 +120,50 @@ static int find_imports(struct gt_patch_set *set)
 
 	gt_patch_each (patcher, set)
 		error = error ? error : add_definitions(&definitions, patcher);
+	if (!error)
+		error = join_definitions(set, &definitions);
 	gt_patch_each (patcher, set)
 		error = error ? error : add_imports(set, &definitions, patcher);
 	gt_vec_free(&definitions.items);
 	return error;
 }
 
-/* The functions that the machine code calls, and the kernels that it launches. */
-static int find_called(struct gt_patch_set *set)
-{
-	int error = gt_patch_reaches_new(set, &set->called);
+/* ---- machine code ----------------------------------------------------------------------- */
 
-	if (!set->code || !set->code->calls)
-		return error;
-	gt_patch_each (patcher, set)
-		for (const struct gt_ptx_function *function = patcher->module->functions;
-		     function && !error; function = function->next) {
-			if (!function->body || function->linkage == GT_PTX_LINKAGE_NONE ||
-			    !gt_hash_get_str(set->code->calls, function->name))
-				continue;
-			patcher->functions[function->number].called_by_code = true;
-			if (!function->is_entry)
-				error = gt_patch_reaches_add(set, patcher, function, &set->called);
-		}
+/* What the machine code has to do with a function that it can name. */
+static uintptr_t code_function(const struct gt_patch_code *code,
+			       const struct gt_ptx_function *function)
+{
+	bool is_linkable = function->linkage != GT_PTX_LINKAGE_NONE ||
+			   definition_of(function)->linkage != GT_PTX_LINKAGE_NONE;
+
+	if (!is_linkable || !definition_of(function)->body)
+		return 0;
+	if (code->is_incomplete)
+		return GT_PATCH_CODE_CALLS;
+	return (uintptr_t)gt_hash_get_str(code->functions, function->name);
+}
+
+/* The functions of a module that the machine code calls, but not the kernels that it launches. */
+static int find_called(struct gt_patch_set *set, const struct gt_patcher *patcher)
+{
+	struct gt_patch_reach *called = &set->called.items[patcher->index];
+	int error = 0;
+
+	for (const struct gt_ptx_function *function = patcher->module->functions;
+	     function && !error; function = function->next) {
+		const struct gt_ptx_function *definition = definition_of(function);
+		struct gt_patch_function *known = &patcher->functions[definition->number];
+		uintptr_t kind = code_function(set->code, function);
+
+		known->called_by_code |= kind != 0;
+		known->defined_by_code |= kind == GT_PATCH_CODE_DEFINES;
+		if (kind && !definition->is_entry)
+			error = gt_patch_reach_add(patcher->graph, definition, called);
+	}
+	/* It may have their addresses from variables or arguments. */
+	if (!error && set->code->has_others)
+		error = gt_patch_reach_add_taken(patcher->graph, called);
 	return error;
 }
 
@@ -107,7 +171,34 @@ int gt_patch_link(struct gt_patch_set *set)
 {
 	int error = set->count > 1 ? find_imports(set) : 0;
 
-	return error ? error : find_called(set);
+	if (!error)
+		error = gt_patch_reaches_new(set, &set->called);
+	if (!set->code || !set->code->functions)
+		return error;
+	gt_patch_each (patcher, set)
+		error = error ? error : find_called(set, patcher);
+	return error ? error : gt_patch_reaches_follow(set, &set->called);
+}
+
+static bool is_foreign(const struct gt_patcher *patcher, const struct gt_ptx_function *function)
+{
+	const struct gt_patch_function *known = &patcher->functions[function->number];
+
+	if (known->defined_by_code)
+		return true;
+	return !function->body && !function->definition && !function->is_prototype &&
+	       !known->import && !gt_patch_is_system_call(function->name);
+}
+
+bool gt_patch_calls_code(const struct gt_patch_set *set, const struct gt_patch_reaches *reaches)
+{
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (gt_patch_reached(reaches, patcher, function) &&
+			    is_foreign(patcher, function))
+				return true;
+	return false;
 }
 
 /* ---- reaches --------------------------------------------------------------------------- */
@@ -134,20 +225,25 @@ void gt_patch_reaches_clear(const struct gt_patch_set *set, struct gt_patch_reac
 	*reaches = (struct gt_patch_reaches){0};
 }
 
-/* Add the definitions of declarations that were reached. */
-static int follow_imports(const struct gt_patch_set *set, struct gt_patch_reaches *reaches,
-			  bool *ret_added)
+/* Add the definitions of what was reached in a module since the last time. */
+static int follow_imports(const struct gt_patch_set *set, const struct gt_patcher *patcher,
+			  struct gt_patch_reaches *reaches, bool *ret_added)
 {
+	struct gt_patch_reach *from = &reaches->items[patcher->index];
 	int error = 0;
 
-	gt_vec_each (import, &set->imports) {
-		struct gt_patch_reach *to = &reaches->items[import->to];
+	while (from->followed < from->list.count && !error) {
+		const struct gt_ptx_function *function = from->list.items[from->followed++];
+		uint32_t number = patcher->functions[function->number].import;
 
-		if (error || !reaches->items[import->from].functions[import->declaration->number] ||
-		    to->functions[import->definition->number])
-			continue;
-		error = gt_patch_reach_add(set->patchers[import->to].graph, import->definition, to);
-		*ret_added = true;
+		while (number && !error) {
+			const struct gt_patch_import *import = &set->imports.items[number - 1];
+
+			error = gt_patch_reach_add(set->patchers[import->to].graph,
+						   import->definition, &reaches->items[import->to]);
+			*ret_added = true;
+			number = import->next;
+		}
 	}
 	return error;
 }
@@ -180,7 +276,8 @@ int gt_patch_reaches_follow(const struct gt_patch_set *set, struct gt_patch_reac
 
 	while (added && !error) {
 		added = false;
-		error = follow_imports(set, reaches, &added);
+		gt_patch_each (patcher, set)
+			error = error ? error : follow_imports(set, patcher, reaches, &added);
 		if (!error)
 			error = follow_addresses(set, reaches, &added);
 	}
@@ -205,7 +302,7 @@ uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
 		for (const struct gt_ptx_function *function = patcher->module->functions; function;
 		     function = function->next)
 			if (gt_patch_reached(reaches, patcher, function) &&
-			    (!kernel || !function->is_entry || function == kernel))
+			    (!function->is_entry || function == kernel))
 				programs |= patcher->functions[function->number].programs;
 	return programs;
 }

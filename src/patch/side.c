@@ -110,41 +110,40 @@ static bool has_debug_target(const struct gt_ptx_module *module)
 	return false;
 }
 
-/* Whether all kernels have programs, and device functions that no such kernel calls. */
-struct matched_functions {
-	bool all_kernels, others;
-};
-
-static void find_matched(const struct gt_patch_set *set, struct matched_functions *matched)
+static bool every_kernel_matches(const struct gt_patch_set *set)
 {
-	*matched = (struct matched_functions){.all_kernels = true};
 	gt_patch_each (patcher, set)
 		for (const struct gt_ptx_function *function = patcher->module->functions; function;
-		     function = function->next) {
-			const struct gt_patch_function *known =
-				&patcher->functions[function->number];
+		     function = function->next)
+			if (function->is_entry && function->body &&
+			    !patcher->functions[function->number].programs)
+				return false;
+	return true;
+}
 
-			if (function->is_entry && function->body)
-				matched->all_kernels &= known->programs != 0;
-			else if (known->matched && !gt_patch_reached(&set->kept, patcher, function))
-				matched->others = true;
-		}
+/* Whether a program of a function runs for kernels of the machine code, too. */
+static bool code_runs_programs(const struct gt_patch_set *set)
+{
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (!function->is_entry && patcher->functions[function->number].matched &&
+			    gt_patch_reached(&set->called, patcher, function))
+				return true;
+	return false;
 }
 
 /* Reasons that do not depend on what the kernels use. */
 static const char *find_module_reason(const struct gt_patch_set *set)
 {
-	struct matched_functions matched;
-
 	if (set->patchers->options->whole)
 		return "the original cannot be loaded beside it";
 	gt_patch_each (patcher, set)
 		if (has_debug_target(patcher->module))
 			return "it has debug information";
-	find_matched(set, &matched);
-	if (matched.others)
-		return "a matched device function is used by other modules";
-	return matched.all_kernels ? "every kernel matches" : NULL;
+	if (code_runs_programs(set))
+		return "machine code that it is linked with calls a matched function";
+	return every_kernel_matches(set) ? "every kernel matches" : NULL;
 }
 
 /* Launches of the kernels that are not part of a side module. */
@@ -162,25 +161,7 @@ static const char *find_launches(const struct gt_patch_set *set)
 	return NULL;
 }
 
-/* ---- functions of others ---------------------------------------------------------------- */
-
-static bool is_foreign(const struct gt_patcher *patcher, const struct gt_ptx_function *function)
-{
-	return !function->body && !function->definition &&
-	       !patcher->functions[function->number].imported &&
-	       !gt_patch_is_system_call(function->name);
-}
-
-static bool calls_code(const struct gt_patch_set *set)
-{
-	gt_patch_each (patcher, set)
-		for (const struct gt_ptx_function *function = patcher->module->functions; function;
-		     function = function->next)
-			if (gt_patch_reached(&set->kept, patcher, function) &&
-			    is_foreign(patcher, function))
-				return true;
-	return false;
-}
+/* ---- machine code ----------------------------------------------------------------------- */
 
 /* Add what the machine code calls. */
 static int add_called(struct gt_patch_set *set)
@@ -198,16 +179,17 @@ static int add_called(struct gt_patch_set *set)
 /* Add what machine code needs, if the kernels call it. */
 static int add_code(struct gt_patch_set *set, const char **ret_reason)
 {
-	bool exists = set->code && set->code->calls;
+	bool exists = set->code && set->code->functions;
+	bool calls = gt_patch_calls_code(set, &set->kept);
 
 	*ret_reason = NULL;
-	if (!calls_code(set))
-		return 0;
-	if (!exists)
+	if (exists && set->code->is_incomplete)
+		*ret_reason = "it is linked with something that could not be read";
+	else if (calls && !exists)
 		*ret_reason = "it calls a function of another module";
-	else if (set->code->has_variables)
+	else if (calls && set->code->has_variables)
 		*ret_reason = "it calls machine code, which has variables";
-	if (*ret_reason)
+	if (*ret_reason || !calls)
 		return 0;
 	gt_patch_each (patcher, set)
 		patcher->result->calls_code = true;
@@ -234,7 +216,7 @@ static int reach_kept(struct gt_patch_set *set)
 static void mark_declarations(struct gt_patch_set *set)
 {
 	gt_vec_each (import, &set->imports)
-		set->kept.items[import->from].functions[import->declaration->number] |=
+		set->kept.items[import->from].functions[import->function->number] |=
 			set->kept.items[import->to].functions[import->definition->number];
 }
 

@@ -17,6 +17,7 @@ struct made_kernel {
 	int is_device; /* a device function */
 	int is_variable;
 	int is_undefined; /* others are to have it */
+	int is_local;
 };
 
 /* Section headers with their names, and the bytes of the sections so far. */
@@ -82,8 +83,9 @@ static inline void add_symbols(struct cubin_maker *maker, const struct made_kern
 
 		if (i) {
 			symbol.st_name = (Elf64_Word)strings.length;
-			symbol.st_info = ELF64_ST_INFO(STB_GLOBAL,
-						       kernels[i - 1].is_variable ? 13 : STT_FUNC);
+			symbol.st_info =
+				ELF64_ST_INFO(kernels[i - 1].is_local ? STB_LOCAL : STB_GLOBAL,
+					      kernels[i - 1].is_variable ? 13 : STT_FUNC);
 			symbol.st_other = kernels[i - 1].is_device ? 0 : 0x10;
 			symbol.st_shndx = kernels[i - 1].is_undefined ? SHN_UNDEF : 1;
 			gt_strbuf_puts(&strings, kernels[i - 1].name);

@@ -11,6 +11,7 @@
 #define MODULE(body) ".version 7.8\n.target sm_75\n.address_size 64\n" body
 #define ENTRY(name, body) ".visible .entry " name "()\n{\n" body "\tret;\n}\n"
 #define FUNCTION(name, body) ".visible .func " name "()\n{\n" body "\tret;\n}\n"
+#define WEAK(name, body) ".weak .func " name "()\n{\n" body "\tret;\n}\n"
 #define EXTERN(name) ".extern .func " name "();\n"
 #define EXTERN_ENTRY(name) ".extern .entry " name "();\n"
 #define CALL(name) "\tcall " name ";\n"
@@ -235,6 +236,47 @@ TEST("a call by an address does not lead to a kernel that others launch")
 	CHECK(!has(&linked, 0, "child"));
 }
 
+TEST("an alias in another module leads to what it is of")
+{
+	static const char *const texts[] = {
+		MODULE(EXTERN("g") ENTRY("k", CALL("g")) OTHER),
+		MODULE(FUNCTION("f", STORE) ".visible .func g();\n.alias g, f;\n"),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
+	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK_INT(linked.parts[1].result.patched, 1);
+	CHECK(has(&linked, 1, ".alias g, f"));
+}
+
+TEST("of weak functions the linker takes one, for all kernels that call them")
+{
+	static const char *const texts[] = {
+		MODULE(WEAK("f", STORE) ".global .u32 state;\n" ENTRY(
+			"k", CALL("f") "\tst.global.u32 [state], 1;\n")),
+		MODULE(WEAK("f", STORE) ENTRY("other", CALL("f"))),
+		NULL,
+	};
+	static const char *const overridden[] = {
+		MODULE(WEAK("f", "") ENTRY("k", CALL("f")) OTHER),
+		MODULE(".global .u32 state;\n" FUNCTION("f", "\tst.global.u32 [state], 1;\n")),
+		NULL,
+	};
+	auto_linked linked = {0}, selected = {0}, strong = {0};
+
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
+	CHECK_INT(linked.parts[0].result.patched, 1);
+	CHECK_INT(linked.parts[0].result.rejected, 1);
+	CHECK_INT(linked.parts[1].result.patched, 0);
+	patch_linked(&selected, "gpu/call/f", "k", texts);
+	CHECK_INT(selected.parts[0].result.patched, 0);
+	CHECK_INT(selected.parts[0].result.rejected, 1);
+	patch_linked(&strong, "gpu/entry/k", NULL, overridden);
+	check_whole(&strong, "it uses a variable of the module");
+}
+
 TEST("programs of a kernel run in the functions that it calls in other modules")
 {
 	static const char *const texts[] = {
@@ -327,7 +369,8 @@ TEST("a side module has the machine code that its kernels call, and what that ca
 
 	/* It is not known for which kernel the machine code calls it. */
 	patch_with_code(&stores, "gpu/store/*", symbols, 3);
-	CHECK_INT(stores.parts[1].result.found, 0);
+	CHECK_INT(stores.parts[1].result.found, 1);
+	CHECK_INT(stores.parts[1].result.rejected, 1);
 }
 
 TEST("machine code that is not called is no part of a side module")
@@ -335,18 +378,21 @@ TEST("machine code that is not called is no part of a side module")
 	static const struct made_kernel symbols[] = {
 		{.name = "state", .is_variable = 1},
 		{.name = "sass", .is_device = 1},
+		{.name = "f", .is_device = 1, .is_undefined = 1},
 	};
 	static const char *const texts[] = {
-		MODULE(ENTRY("k", "")),
+		MODULE(FUNCTION("f", STORE) ENTRY("k", CALL("f"))),
 		MODULE(EXTERN("sass") ENTRY("other", CALL("sass"))),
 		NULL,
 	};
 	auto_linked linked = {0};
 
-	add_code(&linked, symbols, 2);
-	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	add_code(&linked, symbols, 3);
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
 	check_scopes(&linked, GT_PATCH_SIDE, GT_PATCH_NONE);
 	CHECK(!linked.parts[1].result.calls_code);
+	/* Nor does it call the function there. */
+	CHECK_INT(linked.parts[0].result.patched, 1);
 }
 
 TEST("machine code with variables keeps the kernel in its program; the device runtime does not")
@@ -354,12 +400,14 @@ TEST("machine code with variables keeps the kernel in its program; the device ru
 	static const struct made_kernel own[] = {{.name = "state", .is_variable = 1}};
 	static const struct made_kernel far[] = {
 		{.name = "state", .is_variable = 1, .is_undefined = 1}};
-	static const struct made_kernel literal[] = {{.name = "$str$1", .is_variable = 1}};
+	static const struct made_kernel literal[] = {
+		{.name = "$str$1", .is_variable = 1, .is_local = 1}};
+	static const struct made_kernel similar[] = {{.name = "_strength", .is_variable = 1}};
 	static const struct made_kernel runtime[] = {
 		{.name = "cudartErrorTable", .is_variable = 1},
 		{.name = "__CNPRT_VERSION_NUMBER__", .is_variable = 1},
 	};
-	auto_linked keeps = {0}, needs = {0}, has_text = {0}, has_runtime = {0};
+	auto_linked keeps = {0}, needs = {0}, has_text = {0}, has_runtime = {0}, named = {0};
 
 	patch_with_code(&keeps, "gpu/entry/k", own, 1);
 	check_whole(&keeps, "it calls machine code, which has variables");
@@ -367,6 +415,8 @@ TEST("machine code with variables keeps the kernel in its program; the device ru
 	check_whole(&needs, "it calls machine code, which has variables");
 	patch_with_code(&has_text, "gpu/entry/k", literal, 1);
 	CHECK_INT(has_text.parts[0].result.scope, GT_PATCH_SIDE);
+	patch_with_code(&named, "gpu/entry/k", similar, 1);
+	check_whole(&named, "it calls machine code, which has variables");
 	patch_with_code(&has_runtime, "gpu/entry/k", runtime, 2);
 	CHECK_INT(has_runtime.parts[0].result.scope, GT_PATCH_SIDE);
 }
@@ -402,9 +452,78 @@ TEST("functions that machine code calls have no sites for some kernels alone")
 
 	/* Kernels that are not selected may do so by way of the machine code. */
 	add_code(&selected, symbols, 1);
-	patch_linked(&selected, "gpu/call/f", "none", texts);
+	patch_linked(&selected, "gpu/call/f", "k", texts);
 	CHECK_INT(selected.parts[0].result.found, 1);
 	CHECK_INT(selected.parts[0].result.rejected, 1);
+}
+
+TEST("a function of the machine code overrides a weak one")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "f", .is_device = 1},
+		{.name = "state", .is_variable = 1},
+	};
+	static const char *const texts[] = {
+		MODULE(WEAK("f", "") ENTRY("k", CALL("f")) OTHER),
+		NULL,
+	};
+	auto_linked stateless = {0}, state = {0};
+
+	add_code(&stateless, symbols, 1);
+	patch_linked(&stateless, "gpu/entry/k", NULL, texts);
+	CHECK_INT(stateless.parts[0].result.scope, GT_PATCH_SIDE);
+	CHECK(stateless.parts[0].result.calls_code);
+	add_code(&state, symbols, 2);
+	patch_linked(&state, "gpu/entry/k", NULL, texts);
+	check_whole(&state, "it calls machine code, which has variables");
+}
+
+TEST("what cannot be read may call anything")
+{
+	static const char *const texts[] = {
+		MODULE(FUNCTION("f", STORE) ENTRY("k", CALL("f")) OTHER),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, NULL, 0);
+	linked.code.is_incomplete = true;
+	patch_linked(&linked, "gpu/store/k", NULL, texts);
+	CHECK_INT(linked.parts[0].result.rejected, 1);
+	CHECK_INT(linked.parts[0].result.patched, 0);
+}
+
+/* The code of an object, or of an archive. */
+static void read_code(struct linked_case *linked, const char *data, size_t size, bool is_archive)
+{
+	const struct gt_cubin_text archive = {.text = (char *)data, .length = size};
+	struct gt_patch_objects objects = {
+		.archives = &archive,
+		.archive_count = is_archive,
+	};
+	struct gt_fatbin_payload payload = {.data = (char *)data, .size = size};
+
+	if (!is_archive)
+		CHECK(!gt_vec_push(&objects.cubins, payload));
+	CHECK_INT(gt_patch_read_code(&objects, 75, &linked->code, NULL), 0);
+	gt_vec_free(&objects.cubins);
+}
+
+TEST("objects and archives that cannot be read are noticed")
+{
+	static const char text[] = MODULE("");
+	gt_auto_strbuf ptx = GT_STRBUF_INIT;
+	auto_linked object_case = {0}, archive = {0}, member = {0};
+
+	read_code(&object_case, "text", 4, false);
+	CHECK(object_case.code.is_incomplete);
+	read_code(&archive, "!<arch>\ntruncated", 17, true);
+	CHECK(archive.code.is_incomplete);
+	/* PTX that the linker would compile. */
+	gt_strbuf_printf(&ptx, "!<arch>\n%-16s%-12d%-6d%-6d%-8s%-10zu`\n%s", "a.ptx/", 0, 0, 0,
+			 "644", sizeof(text) - 1, text);
+	read_code(&member, ptx.data, ptx.length, true);
+	CHECK(member.code.is_incomplete);
 }
 
 TEST_MAIN
