@@ -22,6 +22,9 @@ void gt_patch_image_clear(struct gt_patch_image *image)
 		gt_ptx_free(part->module);
 	}
 	gt_vec_free(&image->parts);
+	gt_vec_each (name, &image->names)
+		free(*name);
+	gt_vec_free(&image->names);
 	gt_spirv_module_free(image->spirv);
 	image->spirv = NULL;
 }
@@ -343,6 +346,8 @@ int gt_patch_select(const void *data, size_t size, uint32_t device,
 		ret_selection->matches |=
 			(!ret_selection->matches || options->observer) &&
 			gt_patch_may_match(source->texts[i].text, source->texts[i].length, options);
+	if (!error && (!ret_selection->matches || options->observer))
+		ret_selection->matches |= gt_patch_code_may_match(source, options);
 	return report_sass(error, device, diag);
 }
 
@@ -366,6 +371,8 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 	if (!error)
 		error = is_linked ? gt_patch_linked(source, &objects, device, &changed, image, diag)
 				  : patch_single(source->entry, &changed, image, diag);
+	if (!error)
+		error = gt_patch_reject_code(source, &objects, device, options, image, diag);
 	gt_patch_objects_clear(&objects);
 	return error;
 }

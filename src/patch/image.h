@@ -64,6 +64,7 @@ struct gt_patch_image {
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
 	GT_VEC(struct gt_patch_part) parts; /* of an image that is linked from several modules */
+	GT_VEC(char *) names; /* of rejected kernels without PTX, to which the result refers */
 	/* Of an OpenCL program, to which the result refers (patch/spirv.h); else NULL. */
 	struct gt_spirv_module *spirv;
 };

@@ -181,7 +181,7 @@ static uint32_t max_of(const uint32_t *counts)
 	return max;
 }
 
-/* Of an image that is not patched, the sites that were rejected have no numbers. */
+/* Sites that were rejected may have no numbers. */
 static bool is_scope_possible(const struct gt_inject_record *record, uint32_t program_count)
 {
 	switch (record->scope) {
@@ -191,7 +191,7 @@ static bool is_scope_possible(const struct gt_inject_record *record, uint32_t pr
 	case GT_PATCH_WHOLE:
 		return record->patched && record->kernel_count &&
 		       record->kernel_count <= record->compiled &&
-		       record->found <= (uint64_t)record->site_count * program_count;
+		       record->patched <= (uint64_t)record->site_count * program_count;
 	}
 	return false;
 }

@@ -392,6 +392,59 @@ compile_nested() {
 		-lcudadevrt 2>/dev/null || skip "nvcc cannot link here"
 }
 
+@test "a kernel of a linked part without PTX is found, and rejected as SASS only" {
+	need_command nvcc
+	printf '%s\n' '__global__ void code(float *a) { a[threadIdx.x] *= 2; }' \
+		'void launch(float *a) { code<<<1, 32>>>(a); }' >code.cu
+	printf '%s\n' '#include <stdio.h>' 'void launch(float *a);' \
+		'__global__ void with_ptx(float *a) { a[threadIdx.x] = 1; }' \
+		'int main(int count, char **) {' \
+		'	float *a; cudaMalloc(&a, 128); if (count > 1) launch(a);' \
+		'	with_ptx<<<1, 32>>>(a); puts(cudaDeviceSynchronize() ? "bad" : "good"); }' >main.cu
+	nvcc -rdc=true -gencode arch=compute_75,code=[sm_75,compute_75] -c -o main.o main.cu
+	nvcc -rdc=true -gencode arch=compute_75,code=sm_75 -c -o code.o code.cu
+	nvcc -cudart shared -arch=$arch -o parts main.o code.o 2>/dev/null || skip "nvcc cannot link here"
+	sed -i 's,/add,/*,' program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+	# The software GPU does not link machine code of kernels: the original is loaded in the end.
+	while read -r kernels sites; do
+		gputap run --gpu soft --kernel "$kernels" program.o -- ./parts
+		expect_status 0
+		expect_output_line '^good$'
+		expect_error_line "^gputap: 1 module: .* $sites sites: 0 patched, $sites rejected\$"
+		for name in entry end; do
+			expect_error_line "^gputap: 1 site of $name rejected, the first in _Z4codePf: SASS only: the linked part has no PTX for sm_75\$"
+		done
+	done <<-'END'
+		* 4
+		code* 2
+	END
+	gputap run --gpu soft --kernel 'with_ptx*' program.o -- ./parts
+	expect_no_error_line 'SASS only: the linked part'
+}
+
+@test "a module with a kernel that was rejected is known in a later run" {
+	need_command nvcc
+	printf '%s\n' '__global__ void part_code(float *a) { a[threadIdx.x] *= 2; }' \
+		'void launch(float *a) { part_code<<<1, 32>>>(a); }' >code.cu
+	printf '%s\n' 'void launch(float *a);' '__global__ void idle(float *a) {}' \
+		'__global__ void part_ptx(float *a) { a[threadIdx.x] = 1; }' \
+		'int main(int count, char **) {' '	float *a; cudaMalloc(&a, 128); if (count > 1) launch(a);' \
+		'	part_ptx<<<1, 32>>>(a); return cudaDeviceSynchronize(); }' >main.cu
+	nvcc -rdc=true -gencode arch=compute_75,code=[sm_75,compute_75] -c -o main.o main.cu
+	nvcc -rdc=true -gencode arch=compute_75,code=sm_75 -c -o code.o code.cu
+	nvcc -cudart shared -arch=$arch -o parts main.o code.o 2>/dev/null || skip "nvcc cannot link here"
+	printf '%s\n' '#include <gputap/bpf.h>' 'SEC("gpu/entry/*part*") int entry(void *ctx) { return 0; }' \
+		'char LICENSE[] SEC("license") = "GPL";' >program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+	export GPUTAP_CACHE=$PWD/cache
+	for cached in '' ' \(cached\)'; do
+		gputap run -v --gpu soft program.o -- ./parts
+		expect_status 0
+		expect_error_line "side module with 1 of 2 kernels$cached; 1 of 2 sites patched; SASS only"
+	done
+}
+
 @test "the device runtime is linked with patched kernels that launch kernels" {
 	compile_nested
 	gputap cudacounter --gpu soft --save-modules saved -- ./nested

@@ -452,6 +452,66 @@ TEST("a part with machine code alone, such as the device runtime, is linked with
 	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
 }
 
+/* A program of a kernel k with PTX, and of another with machine code alone. */
+static void patch_with_code(struct patched_image *patched, const char *section, const char *kernel)
+{
+	static const struct made_source none;
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+	size_t size;
+	gt_autofree char *code =
+		make_object(&(struct made_kernel){.name = kernel}, false, &none, &size);
+
+	add_container(&data, code, size, KERNEL("sm_75", "k"));
+	add_container(&data, code, size, NULL);
+	patch_data(patched, section, data.data, data.length, 90);
+	CHECK_INT(patched->error, 0);
+	CHECK_INT(patched->image.result.found,
+		  patched->image.result.patched + patched->image.result.rejected);
+}
+
+TEST("a kernel of a linked part with machine code alone is found and rejected as SASS only")
+{
+	auto_patched_image both = {0}, alone = {0}, other = {0}, function = {0};
+	const struct gt_patch_rejection *rejection;
+
+	patch_with_code(&both, "gpu/entry/*", "_Z4codePf");
+	CHECK_INT(both.image.result.scope, GT_PATCH_WHOLE);
+	CHECK_INT(both.image.result.patched, 1);
+	CHECK_INT(both.image.result.rejected, 1);
+	CHECK_INT(both.image.result.rejections.count, 1);
+	rejection = both.image.result.rejections.items;
+	CHECK_STR(rejection->function, "_Z4codePf");
+	CHECK_STR(rejection->reason, "SASS only: the linked part has no PTX for sm_90");
+	CHECK_INT(rejection->sites, 1);
+
+	/* By its demangled name, and though no kernel with PTX matches. */
+	patch_with_code(&alone, "gpu/entry/code(*", "_Z4codePf");
+	CHECK_INT(alone.image.result.scope, GT_PATCH_NONE);
+	CHECK_INT(alone.image.result.rejected, 1);
+	CHECK(!alone.image.inputs.length && !alone.image.fatbin.length);
+
+	patch_with_code(&other, "gpu/entry/k", "_Z4codePf");
+	CHECK_INT(other.image.result.patched, 1);
+	CHECK_INT(other.image.result.rejections.count, 0);
+	/* Programs at device functions are for no kernel. */
+	patch_with_code(&function, "gpu/call/code*", "_Z4codePf");
+	CHECK_INT(function.image.result.found, 0);
+}
+
+TEST("the device runtime's own kernels are not among those of a linked program")
+{
+	auto_patched_image runtime = {0}, user = {0};
+
+	patch_with_code(&runtime, "gpu/entry/*",
+			"__nv_static_52__f4510a67_22_cuda_device_runtime_cu_3ecce0c0_2317245__"
+			"Z16memset_3d_deviceIjLi0ELi0ELi0EEv12MemsetParamsIT_E");
+	CHECK_INT(runtime.image.result.patched, 1);
+	CHECK_INT(runtime.image.result.rejected, 0);
+	patch_with_code(&user, "gpu/entry/*",
+			"__nv_static_40__f4510a67_10_my_file_cu_3ecce0c0_2317245__Z4codePf");
+	CHECK_INT(user.image.result.rejected, 1);
+}
+
 TEST("each part of a linked program has PTX for the best architecture of its own")
 {
 	auto_patched_image patched = {0};
