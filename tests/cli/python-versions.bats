@@ -167,8 +167,10 @@ stacks_of_process() {
 	cp out.json all.json
 	stacks_of_process "$(head -n 1 pids)" | grep ' ' | diff <(stacks_of 9) - >&2 || fail "parent"
 	cp all.json out.json
-	stacks_of_process "$(tail -n 1 pids)" | grep ' ' |
-		diff <(printf '%s\n18 by_norm:71\n' "$(stacks_of 13)") - >&2 || fail "child"
+	# A child that ends before its mappings are read has no native callers.
+	stacks_of_process "$(tail -n 1 pids)" | grep ' ' | sed 's/ apply / /' |
+		diff <(printf '%s\n18 by_norm:71\n' "$(stacks_of 13)" | sed 's/ apply / /') - >&2 ||
+		fail "child"
 }
 
 @test "a process that executes another version under the same name has that version's callers" {
