@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
 	struct gt_diag diag = {0};
 
-	if (gt_archive_each(data, size, see_code, NULL, NULL) == 1)
+	if (gt_archive_each(data, size, see_code, NULL, NULL, NULL) == 1)
 		abort();
 	if (gt_fatbin_open(data, size, &fatbin, &diag)) {
 		if (fatbin || !gt_diag_is_set(&diag))

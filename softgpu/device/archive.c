@@ -63,7 +63,7 @@ CUresult sg_archive_read(const void *data, size_t size, struct sg_image *image,
 			 struct gt_diag *diag)
 {
 	struct archive_image into = {.image = image, .diag = diag};
-	int error = gt_archive_each(data, size, add_member, &into, diag);
+	int error = gt_archive_each(data, size, add_member, &into, NULL, diag);
 
 	if (into.result || !error)
 		return into.result;

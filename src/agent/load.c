@@ -232,24 +232,17 @@ static void copy_values(void *const *from, unsigned count, void **to)
 static CUresult prepare_patched(const struct gt_agent_exchange *exchange,
 				struct gt_agent_linked *ret_linked, const void **ret_image)
 {
-	CUresult error = 0;
+	struct gt_agent_caller caller;
+	CUresult error;
 
 	*ret_linked = (struct gt_agent_linked){0};
 	*ret_image = exchange->patched;
 	if (!exchange->is_linked)
 		return 0;
+	caller = gt_agent_save_caller();
 	error = gt_agent_link(exchange->patched, exchange->image_size, exchange->max_registers,
 			      ret_linked);
 	*ret_image = ret_linked->cubin;
-	return error;
-}
-
-static CUresult prepare_whole(const struct gt_agent_exchange *exchange,
-			      struct gt_agent_linked *ret_linked, const void **ret_image)
-{
-	const struct gt_agent_caller caller = gt_agent_save_caller();
-	CUresult error = prepare_patched(exchange, ret_linked, ret_image);
-
 	gt_agent_restore_caller(&caller);
 	return error;
 }
@@ -269,7 +262,7 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	CUresult error;
 
 	copy_values(call->jit_values, call->jit_count, given);
-	error = prepare_whole(exchange, &linked, &patched);
+	error = prepare_patched(exchange, &linked, &patched);
 	if (!error)
 		error = call->load(call, patched);
 	if (!error)
@@ -318,11 +311,11 @@ static CUresult load_side(const struct load_call *call, const struct gt_agent_ex
 	void *values[MAX_JIT_OPTIONS];
 	struct gt_agent_linked linked;
 	unsigned count = copy_code_options(call, options, values);
-	const struct gt_agent_caller caller = gt_agent_save_caller();
+	struct gt_agent_caller caller;
 	const void *patched;
-	CUresult error;
+	CUresult error = prepare_patched(exchange, &linked, &patched);
 
-	error = prepare_patched(exchange, &linked, &patched);
+	caller = gt_agent_save_caller();
 	if (!error && call->kind == GT_AGENT_LIBRARY)
 		error = gt_driver.cuLibraryLoadData(ret_side, patched, options, values, count, NULL,
 						    NULL, 0);

@@ -26,6 +26,7 @@ struct archive_reader {
 	size_t long_names_size;
 	gt_archive_visit *visit;
 	void *context;
+	bool unknown; /* a member was */
 	struct gt_diag *diag;
 };
 
@@ -96,13 +97,15 @@ static bool is_host_object(const char *data, size_t size)
 	return header.e_machine != EM_CUDA && header.e_ident[EI_CLASS] == ELFCLASS64;
 }
 
-static int read_object(const struct archive_reader *reader, const char *name, const char *data,
+static int read_object(struct archive_reader *reader, const char *name, const char *data,
 		       size_t size)
 {
 	if (is_host_object(data, size))
 		return read_host_object(reader, name, data, size);
-	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN)
+	if (gt_fatbin_classify(data, size) == GT_FATBIN_IMAGE_UNKNOWN) {
+		reader->unknown = true;
 		return 0;
+	}
 	return reader->visit(reader->context, name, data, size);
 }
 
@@ -178,7 +181,7 @@ static int read_archive(struct archive_reader *reader)
 }
 
 int gt_archive_each(const void *data, size_t size, gt_archive_visit *visit, void *context,
-		    struct gt_diag *diag)
+		    bool *ret_unknown, struct gt_diag *diag)
 {
 	struct archive_reader reader = {
 		.data = data,
@@ -188,8 +191,11 @@ int gt_archive_each(const void *data, size_t size, gt_archive_visit *visit, void
 		.diag = diag,
 	};
 	size_t magic = sizeof(archive_magic) - 1;
+	int error = size >= magic && !memcmp(data, archive_magic, magic)
+			    ? read_archive(&reader)
+			    : read_object(&reader, "object", data, size);
 
-	if (size >= magic && !memcmp(data, archive_magic, magic))
-		return read_archive(&reader);
-	return read_object(&reader, "object", data, size);
+	if (ret_unknown)
+		*ret_unknown = reader.unknown;
+	return error;
 }

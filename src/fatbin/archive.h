@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/diag.h"
@@ -18,7 +19,9 @@ typedef int gt_archive_visit(void *context, const char *name, const void *code, 
 
 /*
  * Visit all device code of an object or archive, which is hostile; members without any are skipped.
- * 0; -EINVAL: malformed, with a diag; what the visit returns.
+ * *ret_unknown: whether a member is neither device code nor a host object, but may be something
+ * that a linker reads, such as LTO bitcode; NULL: it does not matter. 0; -EINVAL: malformed, with a
+ * diag; what the visit returns.
  */
 int gt_archive_each(const void *data, size_t size, gt_archive_visit *visit, void *context,
-		    struct gt_diag *diag);
+		    bool *ret_unknown, struct gt_diag *diag);

@@ -109,6 +109,8 @@ static const char *find_counter_obstacle(const struct gt_patch_set *set,
 		add_counter_facts(patcher->module, kernel, &reaches->items[patcher->index], &facts);
 	if (facts.exits)
 		return "a device function that it calls has an exit";
+	if (set->code && set->code->has_others && gt_patch_calls_code(set, reaches))
+		return "it calls machine code, which may have an exit";
 	if (facts.dynamic)
 		return "it uses dynamic shared memory, and the count of the threads that have "
 		       "left needs static shared memory";

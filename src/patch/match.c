@@ -72,6 +72,15 @@ static int match_kernel(const struct gt_patch_set *set, struct gt_patcher *patch
 	return error;
 }
 
+/* The number that a repeated kernel has in the module before. */
+static uint32_t repeated_number(const struct gt_patch_set *set,
+				const struct gt_patch_function *known)
+{
+	const struct gt_patch_import *import = &set->imports.items[known->import - 1];
+
+	return set->patchers[import->to].functions[import->definition->number].kernel;
+}
+
 /* number: of the next kernel. */
 static int match_kernels(const struct gt_patch_set *set, struct gt_patcher *patcher,
 			 uint32_t *number)
@@ -84,14 +93,16 @@ static int match_kernels(const struct gt_patch_set *set, struct gt_patcher *patc
 
 		if (!function->is_entry || !function->body)
 			continue;
+		patcher->result->module_kernels -= known->repeated;
 		error = match_kernel(set, patcher, function);
 		if (error || !known->programs)
 			continue;
-		known->kernel = (*number)++;
-		error = gt_vec_push(&patcher->result->kernels,
-				    (struct gt_patch_kernel){.name = function->name,
-							     .number = known->kernel,
-							     .programs = known->programs});
+		known->kernel = known->repeated ? repeated_number(set, known) : (*number)++;
+		if (!known->repeated)
+			error = gt_vec_push(&patcher->result->kernels,
+					    (struct gt_patch_kernel){.name = function->name,
+								     .number = known->kernel,
+								     .programs = known->programs});
 	}
 	return error;
 }
@@ -143,10 +154,7 @@ static int reach_from_kernels(const struct gt_patch_set *set, kernel_filter *fil
 static bool is_called_by_code(const struct gt_patch_set *set, const struct gt_patcher *patcher,
 			      const struct gt_ptx_function *function)
 {
-	const struct gt_patch_result *result = patcher->result;
-
-	return (result->scope == GT_PATCH_WHOLE || result->calls_code) &&
-	       gt_patch_reached(&set->called, patcher, function);
+	return gt_patch_runs_code(patcher) && gt_patch_reached(&set->called, patcher, function);
 }
 
 /* Why a program has no sites in a device function that kernels which it matches call; or NULL. */
@@ -201,9 +209,9 @@ static int match_callees(const struct gt_patch_set *set, uint32_t program)
 	return error;
 }
 
-/* Reject programs of a device function that kernels which are not wanted can call, too. */
-static void reject_shared_function(struct gt_patcher *patcher,
-				   const struct gt_ptx_function *function)
+/* Reject the programs of a device function. */
+static void reject_function(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			    const char *reason)
 {
 	struct gt_patch_function *known = &patcher->functions[function->number];
 
@@ -213,8 +221,8 @@ static void reject_shared_function(struct gt_patcher *patcher,
 
 		/* The start and the end of a body are no statements. */
 		if (known->matched & PROGRAM(i))
-			gt_patch_reject(patcher, i, function->name, sites ? sites : 1,
-					"kernels that were not selected call the function, too");
+			gt_patch_reject(patcher, i, function->name, sites ? sites : 1, "%s",
+					reason);
 	}
 	known->matched = 0;
 }
@@ -237,7 +245,8 @@ static void check_selected(const struct gt_patch_set *set, struct gt_patcher *pa
 		    !(code || gt_patch_reached(excluded, patcher, function)))
 			continue;
 		if (code || gt_patch_reached(selected, patcher, function))
-			reject_shared_function(patcher, function);
+			reject_function(patcher, function,
+					"kernels that were not selected call the function, too");
 		else
 			patcher->functions[function->number].matched = 0;
 	}
@@ -282,7 +291,8 @@ static void keep_functions(const struct gt_patch_set *set, struct gt_patcher *pa
 		struct gt_patch_function *known = &patcher->functions[function->number];
 
 		known->kept = whole_reason || gt_patch_reached(&set->kept, patcher, function);
-		result->compiled += function->is_entry && function->body && known->kept;
+		result->compiled +=
+			function->is_entry && function->body && known->kept && !known->repeated;
 	}
 }
 
@@ -335,6 +345,18 @@ static int match_all_names(const struct gt_patch_set *set, bool *ret_matches)
 	return error;
 }
 
+/* Without a kernel in which programs run, functions that machine code calls are all that match. */
+static void reject_called(const struct gt_patch_set *set)
+{
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions; function;
+		     function = function->next)
+			if (!function->is_entry &&
+			    gt_patch_reached(&set->called, patcher, function))
+				reject_function(patcher, function,
+						"no kernel with PTX calls the function");
+}
+
 int gt_patch_match(struct gt_patch_set *set)
 {
 	uint32_t kernel = set->patchers->options->first_kernel;
@@ -350,6 +372,10 @@ int gt_patch_match(struct gt_patch_set *set)
 		error = gt_patch_link(set);
 	gt_patch_each (patcher, set)
 		error = error ? error : match_kernels(set, patcher, &kernel);
+	if (!error && kernel == set->patchers->options->first_kernel) {
+		reject_called(set);
+		return 0;
+	}
 	if (!error)
 		error = gt_patch_plan_side(set, &reason);
 	if (error)

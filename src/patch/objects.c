@@ -69,14 +69,14 @@ static int add_cubins(const struct gt_patch_source *source, struct gt_patch_obje
 	return error;
 }
 
-/* Note the functions that a module has. */
+/* Note the functions that a module has for others. */
 static int add_functions(const struct gt_ptx_module *module, struct gt_hash *names)
 {
 	int error = 0;
 
 	for (const struct gt_ptx_function *function = module->functions; function && !error;
 	     function = function->next)
-		if (function->definition)
+		if (function->definition && function->definition->linkage != GT_PTX_LINKAGE_NONE)
 			error = gt_hash_set_str(names, function->name, names);
 	return error;
 }
@@ -86,7 +86,8 @@ static bool lacks_function(const struct gt_ptx_module *module, const struct gt_h
 {
 	for (const struct gt_ptx_function *function = module->functions; function;
 	     function = function->next)
-		if (!function->is_prototype && !gt_patch_is_system_call(function->name) &&
+		if (!function->is_prototype && !function->definition &&
+		    !gt_patch_is_system_call(function->name) &&
 		    !gt_hash_get_str(names, function->name))
 			return true;
 	return false;
@@ -145,29 +146,50 @@ static bool spend(struct object_walk *walk, uint64_t bytes)
 	return true;
 }
 
-/* Of the device code of a member the cubin that is linked. */
+static int visit_entry(struct object_walk *walk, const struct gt_fatbin_entry *entry)
+{
+	gt_auto_fatbin_payload payload = {0};
+	int error;
+
+	if (!spend(walk, entry->size))
+		return -E2BIG;
+	error = gt_fatbin_extract(entry, &payload, NULL);
+	if (!error)
+		walk->visit(walk->context, &payload);
+	walk->is_incomplete |= error != 0;
+	return error == -ENOMEM ? error : 0;
+}
+
+/* Of each container the cubins that are linked. */
+static int visit_container(struct object_walk *walk, const struct gt_fatbin *container)
+{
+	const struct gt_fatbin_entry *best = gt_fatbin_best_cubin(container, walk->device);
+	int error = 0;
+
+	walk->is_incomplete |= !best;
+	for (size_t i = 0; best && i < container->entry_count && !error; i++)
+		if (gt_fatbin_is_part(&container->entries[i], best))
+			error = visit_entry(walk, &container->entries[i]);
+	return error;
+}
+
 static int visit_member(void *context, const char *name, const void *code, size_t size)
 {
 	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
-	gt_auto_fatbin_payload payload = {0};
 	struct object_walk *walk = context;
-	const struct gt_fatbin_entry *entry = NULL;
-
+	struct gt_fatbin container;
+	size_t cursor = 0;
 	int error;
 
 	if (!spend(walk, size))
 		return -E2BIG;
 	error = gt_fatbin_open(code, size, &fatbin, NULL);
-	if (!error)
-		entry = gt_fatbin_best_cubin(fatbin, walk->device);
-	if (entry && !spend(walk, entry->size))
-		return -E2BIG;
-	if (entry)
-		error = gt_fatbin_extract(entry, &payload, NULL);
-	if (entry && !error)
-		walk->visit(walk->context, &payload);
-	walk->is_incomplete |= error || !entry;
-	return error == -ENOMEM ? error : 0;
+	walk->is_incomplete |= error != 0;
+	if (error)
+		return error == -ENOMEM ? error : 0;
+	while (!error && gt_fatbin_next_container(fatbin, &cursor, &container))
+		error = visit_container(walk, &container);
+	return error;
 }
 
 /* Visit all objects. 0, also where some cannot be read; -ENOMEM. */
@@ -184,9 +206,14 @@ static int visit_objects(const struct gt_patch_objects *objects, uint32_t device
 
 	gt_vec_each (cubin, &objects->cubins)
 		visit(context, cubin);
-	for (size_t i = 0; i < objects->archive_count && !error; i++)
-		error = gt_archive_each(objects->archives[i].text, objects->archives[i].length,
-					visit_member, &walk, NULL);
+	for (size_t i = 0; i < objects->archive_count && !error; i++) {
+		const struct gt_cubin_text *archive = &objects->archives[i];
+		bool unknown;
+
+		error = gt_archive_each(archive->text, archive->length, visit_member, &walk,
+					&unknown, NULL);
+		walk.is_incomplete |= unknown;
+	}
 	*ret_incomplete = walk.is_incomplete || error;
 	return error == -ENOMEM ? error : 0;
 }
@@ -274,6 +301,7 @@ static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 	if (symbol->is_function && symbol->name)
 		return see_function(facts->code, symbol);
 	facts->is_runtime |= symbol->name && symbol->is_defined && !strcmp(symbol->name, runtime);
+	facts->code->is_incomplete |= !symbol->name;
 	facts->has_variables |= !is_literal;
 	return 0;
 }

@@ -21,6 +21,7 @@ struct gt_patch_function {
 	bool kept;            /* it is printed */
 	bool unwanted;        /* a kernel that the options exclude */
 	uint32_t import;      /* index + 1 of the import from here; 0: none */
+	bool repeated;        /* a kernel of this name is in an earlier module */
 	bool called_by_code;  /* by the machine code, or launched by it; or it may be */
 	bool defined_by_code; /* machine code has a function of this name */
 };
@@ -110,6 +111,13 @@ bool gt_patch_calls_code(const struct gt_patch_set *set, const struct gt_patch_r
 uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
 			      const struct gt_patch_reaches *reaches,
 			      const struct gt_ptx_function *kernel);
+
+/* Whether machine code that is linked is part of what is loaded in place of, or beside the
+ * original. */
+static inline bool gt_patch_runs_code(const struct gt_patcher *patcher)
+{
+	return patcher->result->scope == GT_PATCH_WHOLE || patcher->result->calls_code;
+}
 
 int gt_patch_fail_memory(struct gt_diag *diag);
 

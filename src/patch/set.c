@@ -74,6 +74,14 @@ static int add_definitions(struct set_definitions *definitions, const struct gt_
 	return error;
 }
 
+/* Kernels of one name, as of a template in several modules, are one kernel. */
+static void mark_repeated(const struct gt_patch_set *set, const struct set_definition *definition)
+{
+	if (definition->function->is_entry)
+		set->patchers[definition->module].functions[definition->function->number].repeated =
+			true;
+}
+
 /* From each definition to the one before it of the same name, and from the first to the last. */
 static int join_definitions(struct gt_patch_set *set, const struct set_definitions *definitions)
 {
@@ -85,7 +93,9 @@ static int join_definitions(struct gt_patch_set *set, const struct set_definitio
 		const struct set_definition *previous =
 			error ? NULL : gt_hash_get_str(before, name);
 
-		if (!previous)
+		if (previous)
+			mark_repeated(set, definition);
+		else
 			previous = find_definition(definitions, name);
 		if (!error && previous && previous->module != definition->module)
 			error = add_import(set, definition, previous);
@@ -140,8 +150,13 @@ static uintptr_t code_function(const struct gt_patch_code *code,
 	if (!is_linkable || !definition_of(function)->body)
 		return 0;
 	if (code->is_incomplete)
-		return GT_PATCH_CODE_CALLS;
+		return GT_PATCH_CODE_DEFINES;
 	return (uintptr_t)gt_hash_get_str(code->functions, function->name);
+}
+
+static bool may_call_addresses(const struct gt_patch_code *code)
+{
+	return code->has_others || code->is_incomplete;
 }
 
 /* The functions of a module that the machine code calls, but not the kernels that it launches. */
@@ -156,13 +171,15 @@ static int find_called(struct gt_patch_set *set, const struct gt_patcher *patche
 		struct gt_patch_function *known = &patcher->functions[definition->number];
 		uintptr_t kind = code_function(set->code, function);
 
-		known->called_by_code |= kind != 0;
+		/* It launches its own kernel of that name. */
+		known->called_by_code |=
+			kind && !(definition->is_entry && kind == GT_PATCH_CODE_DEFINES);
 		known->defined_by_code |= kind == GT_PATCH_CODE_DEFINES;
 		if (kind && !definition->is_entry)
 			error = gt_patch_reach_add(patcher->graph, definition, called);
 	}
 	/* It may have their addresses from variables or arguments. */
-	if (!error && set->code->has_others)
+	if (!error && may_call_addresses(set->code))
 		error = gt_patch_reach_add_taken(patcher->graph, called);
 	return error;
 }
@@ -192,12 +209,18 @@ static bool is_foreign(const struct gt_patcher *patcher, const struct gt_ptx_fun
 
 bool gt_patch_calls_code(const struct gt_patch_set *set, const struct gt_patch_reaches *reaches)
 {
-	gt_patch_each (patcher, set)
+	bool has_addresses = set->code && may_call_addresses(set->code);
+
+	gt_patch_each (patcher, set) {
+		/* By an address, which may be of a function of the machine code. */
+		if (has_addresses && reaches->items[patcher->index].calls_indirectly)
+			return true;
 		for (const struct gt_ptx_function *function = patcher->module->functions; function;
 		     function = function->next)
 			if (gt_patch_reached(reaches, patcher, function) &&
 			    is_foreign(patcher, function))
 				return true;
+	}
 	return false;
 }
 

@@ -77,15 +77,20 @@ static int find_reached(struct gt_patcher *patcher, const struct gt_ptx_function
 
 int gt_patch_plan_shapes(struct gt_patcher *patcher)
 {
+	const struct gt_patch_set *set = patcher->set;
 	uint64_t programs = find_programs(patcher) & ~patcher->rejected, reached;
 	int error = 0;
+
+	/* Nothing records the launches of machine code that calls functions with programs. */
+	if (gt_patch_runs_code(patcher))
+		programs &= ~gt_patch_programs_in(set, &set->called, NULL);
 
 	/* red.max.u64 */
 	if (!patcher->options->shapes || !programs || patcher->module->sm < 32)
 		return 0;
 	for (const struct gt_ptx_function *function = patcher->module->functions;
 	     function && !error; function = function->next) {
-		if (!function->is_entry || !function->body)
+		if (!function->is_entry || !patcher->functions[function->number].kept)
 			continue;
 		error = find_reached(patcher, function, &reached);
 		if (!error)

@@ -172,8 +172,9 @@ static int add_called(struct gt_patch_set *set)
 		for (const struct gt_ptx_function *function = patcher->module->functions; function;
 		     function = function->next)
 			if (!error && patcher->functions[function->number].called_by_code)
-				error = gt_patch_reaches_add(set, patcher, function, &set->kept);
-	return error;
+				error = gt_patch_reach_add(patcher->graph, function,
+							   &set->kept.items[patcher->index]);
+	return error ? error : gt_patch_reaches_follow(set, &set->kept);
 }
 
 /* Add what machine code needs, if the kernels call it. */
@@ -198,7 +199,7 @@ static int add_code(struct gt_patch_set *set, const char **ret_reason)
 
 /* ---- the plan --------------------------------------------------------------------------- */
 
-/* What the kernels reach, and their declarations in other modules. */
+/* What the kernels in which programs run reach. */
 static int reach_kept(struct gt_patch_set *set)
 {
 	int error = gt_patch_reaches_new(set, &set->kept);
@@ -213,6 +214,7 @@ static int reach_kept(struct gt_patch_set *set)
 	return error ? error : gt_patch_reaches_follow(set, &set->kept);
 }
 
+/* Other modules declare what is kept, too: what they launch by these declarations. */
 static void mark_declarations(struct gt_patch_set *set)
 {
 	gt_vec_each (import, &set->imports)

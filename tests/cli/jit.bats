@@ -363,6 +363,25 @@ compile_nvjitlink() {
 	done
 }
 
+@test "a template kernel that several linked files have is patched" {
+	need_command nvcc
+	echo 'template<class T> __global__ void fill(T *p, T value) { p[threadIdx.x] = value; }' >fill.h
+	printf '%s\n' '#include "fill.h"' 'void second(int *p) { fill<int><<<1, 32>>>(p, 5); }' >second.cu
+	printf '%s\n' '#include <cstdio>' '#include "fill.h"' 'void second(int *p);' \
+		'__global__ void other(int *p) {}' \
+		'int main() { int *p; cudaMallocManaged(&p, 128); fill<int><<<1, 32>>>(p, 3);' \
+		'	cudaDeviceSynchronize(); int first = p[4]; second(p);' \
+		'	int error = cudaDeviceSynchronize(); printf("%d %d %d\n", first, p[4], error); }' >first.cu
+	nvcc -rdc=true -cudart shared -arch=compute_75 -o both first.cu second.cu 2>/dev/null || skip "nvcc cannot link here"
+	for kernels in 'fill*' '*'; do
+		gputap cudacounter --gpu soft --kernel "$kernels" -- ./both
+		expect_status 0
+		expect_output_line '^3 5 0$'
+		expect_output_line '^ +64 +64 +2 .* fill<int>$'
+		expect_error_line '^gputap: 1 module: 1 patched .* 0 failed'
+	done
+}
+
 @test "a variable that a linked function writes keeps the kernel in its program" {
 	need_command nvcc
 	sed 's/return a + b;/static __device__ int calls; atomicAdd(\&calls, 1); &/' "$programs/callee.cu" >state.cu

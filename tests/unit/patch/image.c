@@ -269,14 +269,15 @@ static void read_inputs(const struct patched_image *patched, struct gt_link_inpu
 	".version 7.8\n.target " sm "\n.address_size 64\n.global .u32 state;\n.visible "           \
 	".entry " name "()\n{\n\tst.global.u32 [state], 1;\n\tret;\n}\n"
 
-/* A cubin that was linked from two modules; what is loaded in its place. */
-static void patch_linked(struct patched_image *patched, const char *section, const char *second)
+/* A cubin with kernels k and l that was linked from two modules; what is loaded in its place. */
+static void patch_linked(struct patched_image *patched, const char *section, const char *first,
+			 const char *second)
 {
 	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
-	const struct made_source source = {.texts = {{".nv_debug_ptx_txt.1", KERNEL("sm_90", "k")},
-						     {".nv_debug_ptx_txt.2", second}},
-					   .tool = "ptxas",
-					   .options = "-maxrregcount 40 "};
+	const struct made_source source = {
+		.texts = {{".nv_debug_ptx_txt.1", first}, {".nv_debug_ptx_txt.2", second}},
+		.tool = "ptxas",
+		.options = "-maxrregcount 40 "};
 	size_t size;
 	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
 
@@ -290,7 +291,7 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	auto_patched_image both = {0}, second = {0}, none = {0};
 	struct gt_link_input inputs[2];
 
-	patch_linked(&both, "gpu/entry/*", KERNEL("sm_90", "l"));
+	patch_linked(&both, "gpu/entry/*", KERNEL("sm_90", "k"), KERNEL("sm_90", "l"));
 	CHECK_INT(both.image.result.scope, GT_PATCH_WHOLE);
 	CHECK_STR(both.image.result.whole_reason, "every kernel matches");
 	CHECK_INT(both.image.result.patched, 2);
@@ -300,7 +301,7 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	CHECK_INT(both.image.max_registers, 40);
 	CHECK(!both.image.fatbin.length);
 
-	patch_linked(&second, "gpu/entry/l", STATE_KERNEL("sm_90", "l"));
+	patch_linked(&second, "gpu/entry/l", KERNEL("sm_90", "k"), STATE_KERNEL("sm_90", "l"));
 	CHECK_INT(second.image.result.scope, GT_PATCH_WHOLE);
 	CHECK_INT(second.image.result.patched, 1);
 	CHECK_INT(second.image.result.compiled, 2);
@@ -308,28 +309,17 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	CHECK_STR(inputs[0].data, KERNEL("sm_90", "k"));
 	CHECK(strstr(inputs[1].data, ".entry l"));
 
-	patch_linked(&none, "gpu/entry/other", KERNEL("sm_90", "l"));
+	patch_linked(&none, "gpu/entry/other", KERNEL("sm_90", "k"), KERNEL("sm_90", "l"));
 	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
 }
 
-/* A cubin of two modules whose kernel k calls a function of the other. */
+/* The kernel k calls a function of the other module. */
 static void patch_calling(struct patched_image *patched, const char *section)
 {
-	static const struct made_kernel kernels[] = {{.name = "k"}, {.name = "l"}};
-	const struct made_source source = {
-		.texts = {{".nv_debug_ptx_txt.1",
-			   ".version 7.8\n.target sm_90\n.address_size 64\n.extern .func f();\n"
-			   ".visible .entry k()\n{\n\tcall f;\n\tret;\n}\n"},
-			  {".nv_debug_ptx_txt.2",
-			   KERNEL("sm_90", "l") ".visible .func f()\n{\n\tret;\n}\n"}},
-		.tool = "ptxas",
-		.options = "-maxrregcount 40 "};
-	size_t size;
-	gt_autofree char *cubin = make_cubin_with(kernels, 2, 0, &source, &size);
-
-	cubin[offsetof(Elf64_Ehdr, e_flags) + 1] = 90;
-	patch_data(patched, section, cubin, size, 90);
-	CHECK_INT(patched->error, 0);
+	patch_linked(patched, section,
+		     ".version 7.8\n.target sm_90\n.address_size 64\n.extern .func f();\n"
+		     ".visible .entry k()\n{\n\tcall f;\n\tret;\n}\n",
+		     KERNEL("sm_90", "l") ".visible .func f()\n{\n\tret;\n}\n");
 	CHECK_INT(patched->image.result.scope, GT_PATCH_SIDE);
 	CHECK_INT(patched->image.result.compiled, 1);
 	CHECK_INT(patched->image.result.module_kernels, 2);

@@ -277,6 +277,55 @@ TEST("of weak functions the linker takes one, for all kernels that call them")
 	check_whole(&strong, "it uses a variable of the module");
 }
 
+#define WEAK_ENTRY(name) ".weak .entry " name "()\n{\n\tret;\n}\n"
+
+TEST("a kernel that several modules have, as of a template, is one kernel")
+{
+	static const char *const texts[] = {
+		MODULE(ENTRY("first", "") WEAK_ENTRY("k")),
+		MODULE(WEAK_ENTRY("k") ENTRY("last", "")),
+		MODULE(WEAK_ENTRY("k")),
+		NULL,
+	};
+	auto_linked all = {0}, one = {0};
+	const struct gt_patch_result *results[3];
+
+	patch_linked(&all, "gpu/entry/*", NULL, texts);
+	for (size_t i = 0; i < 3; i++)
+		results[i] = &all.parts[i].result;
+	CHECK_INT(results[0]->kernels.count, 2);
+	CHECK_INT(results[1]->kernels.count, 1);
+	CHECK_INT(results[2]->kernels.count, 0);
+	CHECK_STR(results[1]->kernels.items[0].name, "last");
+	CHECK_INT(results[1]->kernels.items[0].number, 2);
+	CHECK_INT(results[0]->module_kernels + results[1]->module_kernels +
+			  results[2]->module_kernels,
+		  3);
+	CHECK_INT(results[0]->compiled + results[1]->compiled + results[2]->compiled, 3);
+	/* The linker may take any of the copies. */
+	for (size_t i = 0; i < 3; i++)
+		CHECK(results[i]->patched);
+
+	patch_linked(&one, "gpu/entry/k", NULL, texts);
+	check_scopes(&one, GT_PATCH_SIDE, GT_PATCH_SIDE);
+	CHECK_INT(one.parts[2].result.scope, GT_PATCH_SIDE);
+	CHECK_INT(one.parts[2].result.kernels.count, 0);
+}
+
+TEST("three weak functions of one name lead to what any of them uses")
+{
+	static const char *const texts[] = {
+		MODULE(WEAK("f", "") ENTRY("k", CALL("f")) OTHER),
+		MODULE(WEAK("f", "")),
+		MODULE(".global .u32 state;\n" WEAK("f", "\tst.global.u32 [state], 1;\n")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/entry/k", NULL, texts);
+	check_whole(&linked, "it uses a variable of the module");
+}
+
 TEST("programs of a kernel run in the functions that it calls in other modules")
 {
 	static const char *const texts[] = {
@@ -509,11 +558,58 @@ static void read_code(struct linked_case *linked, const char *data, size_t size,
 	gt_vec_free(&objects.cubins);
 }
 
+TEST("a function that machine code alone calls has no sites without a kernel that matches")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "f", .is_device = 1, .is_undefined = 1}};
+	static const char *const texts[] = {
+		MODULE(FUNCTION("f", STORE) ENTRY("k", "")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, symbols, 1);
+	patch_linked(&linked, "gpu/call/f", NULL, texts);
+	CHECK_INT(linked.parts[0].result.scope, GT_PATCH_NONE);
+	CHECK_INT(linked.parts[0].result.rejected, 1);
+	if (linked.parts[0].result.rejections.count)
+		CHECK_STR(linked.parts[0].result.rejections.items[0].reason,
+			  "no kernel with PTX calls the function");
+}
+
+TEST("addresses of functions lead into machine code, and out of it")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "sass", .is_device = 1},
+		{.name = "state", .is_variable = 1},
+	};
+	static const char *const calls[] = {
+		MODULE(ENTRY("k", "\t.reg .b64 %rd<2>;\n\tld.global.u64 %rd1, [%rd1];\n"
+				  "p: .callprototype ()_();\n\tcall %rd1, (), p;\n") OTHER),
+		NULL,
+	};
+	static const char *const taken[] = {
+		MODULE(".func f()\n{\n" STORE "\tret;\n}\n.global .u32 own;\n" ENTRY(
+			"k", "\t.reg .b64 %a;\n\tst.global.u32 [own], 1;\n\tmov.u64 %a, f;\n"
+			     "\tst.global.u64 [%a], %a;\n\tcall f;\n")),
+		NULL,
+	};
+	auto_linked in = {0}, out = {0};
+
+	add_code(&in, symbols, 2);
+	patch_linked(&in, "gpu/entry/k", NULL, calls);
+	check_whole(&in, "it calls machine code, which has variables");
+	add_code(&out, symbols, 1);
+	patch_linked(&out, "gpu/store/k", NULL, taken);
+	CHECK_INT(out.parts[0].result.patched, 2);
+	CHECK_INT(out.parts[0].result.rejected, 1);
+}
+
 TEST("objects and archives that cannot be read are noticed")
 {
 	static const char text[] = MODULE("");
 	gt_auto_strbuf ptx = GT_STRBUF_INIT;
-	auto_linked object_case = {0}, archive = {0}, member = {0};
+	auto_linked object_case = {0}, archive = {0}, member = {0}, unknown = {0};
 
 	read_code(&object_case, "text", 4, false);
 	CHECK(object_case.code.is_incomplete);
@@ -524,6 +620,37 @@ TEST("objects and archives that cannot be read are noticed")
 			 "644", sizeof(text) - 1, text);
 	read_code(&member, ptx.data, ptx.length, true);
 	CHECK(member.code.is_incomplete);
+	/* LTO bitcode, or anything else. */
+	ptx.data[ptx.length - (sizeof(text) - 1)] = 'B';
+	read_code(&unknown, ptx.data, ptx.length, true);
+	CHECK(unknown.code.is_incomplete);
+}
+
+TEST("each container of a member of an archive is read")
+{
+	static const struct made_kernel first = {.name = "first", .is_device = 1};
+	static const struct made_kernel second = {.name = "state", .is_variable = 1};
+	gt_auto_strbuf data = GT_STRBUF_INIT, archive = GT_STRBUF_INIT;
+	auto_linked linked = {0};
+	size_t sizes[2];
+	gt_autofree char *one = make_cubin(&first, 1, 0, &sizes[0]);
+	gt_autofree char *other = make_cubin(&second, 1, 0, &sizes[1]);
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct gt_fatbin_source source = {.kind = GT_FATBIN_KIND_ELF,
+							.architecture = 75,
+							.data = i ? other : one,
+							.size = sizes[i]};
+
+		CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, &data, NULL), 0);
+	}
+	gt_strbuf_printf(&archive, "!<arch>\n%-16s%-12d%-6d%-6d%-8s%-10zu`\n", "both/", 0, 0, 0,
+			 "644", data.length);
+	gt_strbuf_add(&archive, data.data, data.length);
+	read_code(&linked, archive.data, archive.length, true);
+	CHECK(!linked.code.is_incomplete);
+	CHECK(gt_hash_get_str(linked.code.functions, "first"));
+	CHECK(linked.code.has_variables);
 }
 
 TEST_MAIN
