@@ -449,6 +449,7 @@ static void declare_symbols(void *context, struct gt_strbuf *buffer)
 		declare_address(patcher, "switches", patcher->options->switches, buffer);
 	if (gt_patch_records_shapes(patcher))
 		declare_address(patcher, "shapes", patcher->options->shapes, buffer);
+	gt_patch_declare_exit_counters(patcher, buffer);
 	gt_patch_put_functions(patcher, buffer);
 }
 
@@ -479,8 +480,7 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	if (known->first_site != UINT32_MAX)
 		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
 	gt_patch_put_shape(patcher, function, symbol_space(patcher), buffer);
-	if (function->is_entry &&
-	    gt_patch_has_block_end(patcher, known->programs & ~patcher->rejected))
+	if (gt_patch_counts_exits(patcher, function))
 		gt_patch_put_exit_counter(patcher, buffer);
 	site = next_site(patcher, function, NULL);
 	if (site && site->kinds & (KIND(ENTRY) | KIND(CALL))) {

@@ -180,7 +180,13 @@ bool gt_patch_ends_threads(const struct gt_patch_program *program);
 bool gt_patch_has_block_end(const struct gt_patcher *patcher, uint64_t programs);
 /* Reject the programs that a kernel cannot have. 0 or -ENOMEM. */
 int gt_patch_check_block_ends(struct gt_patcher *patcher);
-/* At a kernel's start: the counter, cleared. */
+
+/* exit_counter.c: whether the threads that leave a kernel are counted. */
+bool gt_patch_counts_exits(const struct gt_patcher *patcher,
+			   const struct gt_ptx_function *function);
+/* At module scope: the counters, if there is such a kernel. */
+void gt_patch_declare_exit_counters(const struct gt_patcher *patcher, struct gt_strbuf *buffer);
+/* At such a kernel's start: the block's counter. */
 void gt_patch_put_exit_counter(const struct gt_patcher *patcher, struct gt_strbuf *buffer);
 /* At a site: <prefix>at_last, whether this thread is the last one of its block to leave. */
 void gt_patch_put_last_thread(const struct gt_patcher *patcher, const struct gt_patch_site *site,
