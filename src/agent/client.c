@@ -242,8 +242,10 @@ static void *map_file(int fd, uint64_t offset, void *address, size_t size, int p
 	void *memory = MAP_FAILED;
 	int error = EINVAL;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = EBADF;
 		return NULL;
+	}
 	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES &&
 	    offset <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
 	    (size_t)status.st_size >= offset + size) {
@@ -305,9 +307,8 @@ static bool read_names(const struct gt_agent_reply *reply, const void *mapped,
 	return (count || reply->flags & GT_AGENT_UNPATCHED) && count == reply->kernels;
 }
 
-/* Map what was attached to a reply; the file is closed in any case. */
-static bool map_reply(const struct gt_agent_reply *reply, int fd,
-		      struct gt_agent_exchange *exchange)
+/* Map what was attached to a reply; the file is closed in any case. 0 or gt_agent_error. */
+static int map_reply(const struct gt_agent_reply *reply, int fd, struct gt_agent_exchange *exchange)
 {
 	size_t size = reply->size + reply->names_size;
 	void *mapped;
@@ -315,15 +316,15 @@ static bool map_reply(const struct gt_agent_reply *reply, int fd,
 	if (reply->size > GT_AGENT_MAX_IMAGE || reply->names_size > GT_AGENT_MAX_NAMES) {
 		if (fd >= 0)
 			close(fd);
-		return false;
+		return GT_AGENT_BAD_REPLY;
 	}
 	/* Private and writable: what the collector writes later does not count. */
 	mapped = map_file(fd, 0, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	if (!mapped)
-		return false;
+		return errno == ENOMEM ? GT_AGENT_NO_MEMORY : GT_AGENT_BAD_REPLY;
 	if (!reply->size || !read_names(reply, mapped, &exchange->kernels)) {
 		munmap(mapped, size);
-		return false;
+		return GT_AGENT_BAD_REPLY;
 	}
 	exchange->patched = mapped;
 	exchange->size = size;
@@ -331,7 +332,7 @@ static bool map_reply(const struct gt_agent_reply *reply, int fd,
 	exchange->is_side = reply->verdict == GT_AGENT_SIDE;
 	exchange->is_linked = reply->flags & GT_AGENT_LINKED;
 	exchange->max_registers = reply->max_registers;
-	return true;
+	return 0;
 }
 
 /* ---- names of long texts --------------------------------------------------------------- */
@@ -488,15 +489,16 @@ static bool may_match(const struct gt_agent_image *image, uint32_t capability, i
 static void ask(const struct gt_agent_image *image, struct gt_agent_request *request, int64_t end,
 		struct gt_agent_exchange *ret_exchange)
 {
-	int fd, socket = connect_collector(end);
+	int error, fd, socket = connect_collector(end);
 	struct gt_agent_reply reply;
 
 	request->size = image->size;
 	*ret_exchange = (struct gt_agent_exchange){.socket = socket};
 	if (socket < 0 || !ask_for_image(socket, image, request, end, &reply, &fd))
 		return;
-	if (!map_reply(&reply, fd, ret_exchange))
-		send_result(socket, GT_AGENT_NO_MEMORY);
+	error = map_reply(&reply, fd, ret_exchange);
+	if (error)
+		send_result(socket, error);
 }
 
 void gt_agent_ask(const struct gt_agent_image *image, uint32_t capability,

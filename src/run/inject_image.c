@@ -422,24 +422,30 @@ enum {
 	MIN_LEVEL_ZERO_ERROR = 0x70000000, /* of ze_result_t; those of CUDA are less */
 };
 
+static const struct agent_reason {
+	enum gt_agent_error error;
+	const char *text;
+} agent_reasons[] = {
+	{GT_AGENT_NO_MEMORY, "the process has no memory for the patched module"},
+	{GT_AGENT_NO_MAPS, "the GPU cannot access the memory of the maps"},
+	{GT_AGENT_NO_ORIGINAL, "the driver rejected the original module"},
+	{GT_AGENT_MAPS_ON_GPU,
+	 "the maps are in memory of the GPU since the process executes patched "
+	 "CUDA kernels: use --host-maps"},
+	{GT_AGENT_COPIED_ELSEWHERE,
+	 "the maps are copied to the devices of another OpenCL context of the process"},
+	{GT_AGENT_BAD_REPLY, "the agent of the process rejected the answer of gputap"},
+};
+
 /* Why a process loaded the original although it received a patched image. */
 static void describe_error(int error, char *reason, size_t size)
 {
-	if (error == GT_AGENT_NO_MEMORY)
-		snprintf(reason, size, "the process has no memory for the patched module");
-	else if (error == GT_AGENT_NO_MAPS)
-		snprintf(reason, size, "the GPU cannot access the memory of the maps");
-	else if (error == GT_AGENT_MAPS_ON_GPU)
-		snprintf(reason, size,
-			 "the maps are in memory of the GPU since the process executes patched "
-			 "CUDA kernels: use --host-maps");
-	else if (error == GT_AGENT_COPIED_ELSEWHERE)
-		snprintf(reason, size,
-			 "the maps are copied to the devices of another OpenCL context of the "
-			 "process");
-	else if (error == GT_AGENT_NO_ORIGINAL)
-		snprintf(reason, size, "the driver rejected the original module");
-	else if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)
+	for (size_t i = 0; i < gt_countof(agent_reasons); i++)
+		if (error == agent_reasons[i].error) {
+			snprintf(reason, size, "%s", agent_reasons[i].text);
+			return;
+		}
+	if (error <= GT_AGENT_OPENCL && error > 2 * GT_AGENT_OPENCL)
 		describe_opencl(error - GT_AGENT_OPENCL, reason, size);
 	else if (error >= MIN_LEVEL_ZERO_ERROR)
 		snprintf(reason, size, "the Level Zero driver rejected the patched module (0x%x)",

@@ -143,8 +143,11 @@ TEST("fingerprints of contents that differ in a bit, a length or an order differ
 	CHECK(seen[0] != gt_fingerprint(bytes, sizeof(bytes)).words[0]);
 }
 
-/* Each of the replies makes the agent load the original and keeps no descriptor. */
-static void expect_originals(const struct scripted_reply *replies, size_t count)
+/*
+ * Each of the replies makes the agent load the original and keeps no descriptor. `result`: what it
+ * sends; NO_RESULT: it may close the connection.
+ */
+static void expect_originals(const struct scripted_reply *replies, size_t count, int result)
 {
 	for (size_t i = 0; i < count; i++) {
 		auto_collector collector = {0};
@@ -154,6 +157,10 @@ static void expect_originals(const struct scripted_reply *replies, size_t count)
 		before = count_descriptors();
 		if (!asks_in_vain())
 			TAP_FAIL("loaded: %s", replies[i].what);
+		while (result != NO_RESULT && collector.result == NO_RESULT)
+			usleep(1000);
+		if (result != NO_RESULT)
+			CHECK_INT(collector.result, result);
 		wait_for_descriptors(before);
 	}
 }
@@ -187,7 +194,7 @@ TEST("replies of another size or kind make the agent load the original")
 		 1},
 	};
 
-	expect_originals(replies, gt_countof(replies));
+	expect_originals(replies, gt_countof(replies), NO_RESULT);
 	close(file);
 }
 
@@ -238,7 +245,7 @@ TEST("replies with invalid names make the agent load the original")
 		 1},
 	};
 
-	expect_originals(replies, gt_countof(replies));
+	expect_originals(replies, gt_countof(replies), GT_AGENT_BAD_REPLY);
 	close(file);
 }
 
@@ -283,7 +290,7 @@ TEST("replies with invalid files make the agent load the original")
 	};
 
 	CHECK(!made && !ftruncate(sparse, INT64_C(1) << 32));
-	expect_originals(replies, gt_countof(replies));
+	expect_originals(replies, gt_countof(replies), NO_RESULT);
 	close(file);
 	close(sparse);
 	close(pipes[0]);
