@@ -138,7 +138,7 @@ void gt_patch_put_exit_counter(const struct gt_patcher *patcher, struct gt_strbu
 	put(patcher, buffer, "}\n");
 }
 
-/* at_leaving: how many lanes leave here together; the first one of them goes on, others skip. */
+/* at_leaving: how many lanes leave here together; the first one continues, the others skip. */
 static void put_leaving(const struct gt_patcher *patcher, const char *skip,
 			struct gt_strbuf *buffer)
 {
