@@ -163,18 +163,55 @@ static int define_functions(struct linker *linker)
 	return error;
 }
 
+/* The function with the body of a declaration. */
+static const struct gt_ptx_function *body_of(const struct gt_ptx_function *source)
+{
+	return source->definition ? source->definition : source;
+}
+
+/* Whether only its own unit can name a function. Kernels have names for the host. */
+static bool is_static(const struct gt_ptx_function *body)
+{
+	return body->body && !body->is_entry && body->linkage == GT_PTX_LINKAGE_NONE;
+}
+
 /* Returns the function that a declaration of a unit refers to, or NULL. */
 static struct sg_function *resolve_function(const struct linker *linker,
 					    const struct gt_ptx_function *source)
 {
-	const struct gt_ptx_function *body = source->definition ? source->definition : source;
-	void *known;
+	const struct gt_ptx_function *body = body_of(source);
+	void *known = is_static(body) ? gt_hash_get_u64(linker->sources, (uintptr_t)body)
+				      : gt_hash_get_str(linker->function_names, body->name);
 
-	if (body->body && !body->is_entry && body->linkage == GT_PTX_LINKAGE_NONE)
-		known = gt_hash_get_u64(linker->sources, (uintptr_t)body);
-	else
-		known = gt_hash_get_str(linker->function_names, body->name);
 	return known ? linker->definitions.items[as_index(known)].function : NULL;
+}
+
+/* Gives a function another name, by which the other units find it. */
+static int define_alias(struct linker *linker, const struct gt_ptx_alias *alias)
+{
+	const struct gt_ptx_function *target = body_of(alias->target);
+	const char *name = alias->alias->name;
+	void *known = gt_hash_get_str(linker->function_names, name);
+	void *found = gt_hash_get_str(linker->function_names, target->name);
+
+	if (!found || is_static(target) || alias->alias->linkage == GT_PTX_LINKAGE_NONE ||
+	    (known && alias->alias->linkage == GT_PTX_LINKAGE_WEAK))
+		return 0;
+	if (known && !linker->definitions.items[as_index(known)].is_weak)
+		return defined_twice(linker, "function", name);
+	return gt_hash_set_str(linker->function_names, name, found);
+}
+
+static int define_aliases(struct linker *linker)
+{
+	int error = 0;
+
+	for (size_t u = 0; u < linker->unit_count; u++)
+		for (const struct gt_ptx_item *item = linker->units[u].parsed->items;
+		     item && !error; item = item->next)
+			if (item->kind == GT_PTX_ITEM_ALIAS)
+				error = define_alias(linker, item->alias);
+	return error;
 }
 
 /* Numbers the functions, kernels last, and resolves the names of every unit. */
@@ -621,6 +658,8 @@ static int link_units(struct linker *linker, const struct gt_ptx_module *const *
 
 	if (!error)
 		error = define_functions(linker);
+	if (!error)
+		error = define_aliases(linker);
 	if (!error)
 		error = number_functions(linker);
 	if (!error)

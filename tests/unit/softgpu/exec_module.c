@@ -88,6 +88,49 @@ TEST("modules find each other's functions and variables, and weak ones merge")
 	CHECK(sg_function_module(sg_module_function(module, "first")) == module);
 }
 
+#define NUMBERED(name, number) name "()\n{ st.param.u32 [r], " number "; ret; }\n"
+#define CALL_INTO(register, name)                                                                  \
+	"	{ .param .u32 b; call (b), " name "; ld.param.u32 " register ", [b]; }\n"
+
+TEST("modules find each other's functions by their aliases")
+{
+	static const char *const texts[] = {
+		PTX_HEADER
+		".extern .func (.param .u32 r) other();\n"
+		".weak .func (.param .u32 r) " NUMBERED("taken", "4") KERNEL(
+			"k", CALL_INTO("%r1", "other") CALL_INTO(
+				     "%r2", "taken") "	st.global.v2.u32 [%rd0], {%r1, %r2};\n"),
+		PTX_HEADER ".visible .func (.param .u32 r) " NUMBERED(
+			"f", "1") ".visible .func (.param .u32 r) other();\n.alias other, f;\n"
+				  ".visible .func (.param .u32 r) taken();\n.alias taken, f;\n",
+		PTX_HEADER ".visible .func (.param .u32 r) " NUMBERED(
+			"f2", "3") ".visible .func (.param .u32 r) other();\n.alias other, f2;\n",
+		/* nvlink does not find this one, either. */
+		PTX_HEADER ".func (.param .u32 r) " NUMBERED(
+			"f", "2") ".visible .func (.param .u32 r) other();\n.alias other, f;\n",
+	};
+	auto_device device;
+	struct sg_module *module = NULL;
+	struct gt_diag diag = {0};
+	uint32_t *out;
+
+	device_open(&device);
+	CHECK_INT(load_all(&device, texts, 2, &module, &diag), 0);
+	CHECK_STR(diag.text, "");
+	out = device_memory(&device, 64);
+	device_run(&device, module, "k", 1, 1, address_of(out), 0);
+	CHECK_INT(out[0], 1);
+	CHECK_INT(out[1], 1);
+	sg_module_free(module);
+	module = NULL;
+	CHECK_INT(load_all(&device, texts, 3, &module, &diag), -EEXIST);
+	CHECK_STR(diag.text, "function 'other' is defined more than once");
+	diag = (struct gt_diag){0};
+	CHECK_INT(load_all(&device, (const char *const[]){texts[0], texts[3]}, 2, &module, &diag),
+		  -ENOENT);
+	CHECK_STR(diag.text, "line 17: function 'other', used in function 'k', is not defined");
+}
+
 TEST("a name that two modules define is rejected")
 {
 	static const char *const texts[] = {
