@@ -25,6 +25,9 @@ int ptx_parse_guard(struct ptx_parser *parser, const struct gt_ptx_operand **ret
 	if (guard->kind != GT_PTX_OPERAND_REGISTER)
 		return ptx_fail_at(parser, &position, -EINVAL,
 				   "the guard of an instruction is not a register");
+	if (guard->variable->type != GT_PTX_TYPE_PRED)
+		return ptx_fail_at(parser, &position, -EINVAL,
+				   "the guard of an instruction is not a predicate");
 	guard->negated = negated;
 	guard->position = position;
 	ptx_end_position(parser, &guard->position);

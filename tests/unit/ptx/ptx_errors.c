@@ -78,6 +78,8 @@ static const struct {
 	{KERNEL("@%r mov.u32 %r1, 1;"), -EINVAL, "8:2", "unknown name \"%r\" in function \"k\""},
 	{KERNEL("@data mov.u32 %r1, 1;"), -EINVAL, "8:2",
 	 "the guard of an instruction is not a register"},
+	{KERNEL("@!%r1 mov.u32 %r2, 1;"), -EINVAL, "8:2",
+	 "the guard of an instruction is not a predicate"},
 	{KERNEL("mov.u32 %r1, !%r2;"), -EINVAL, "8:14",
 	 "'!' before a register that is not a predicate"},
 	{KERNEL("mov.u32 %r1, 1/0;"), -EINVAL, "8:15", "division by zero"},
