@@ -20,6 +20,7 @@ enum program_kind {
 	BRANCH,
 	LOOP,
 	LEAVE, /* the innermost loop, where a condition holds */
+	CALL,  /* target = a function of a and b */
 };
 
 enum program_operation {
@@ -66,7 +67,17 @@ struct program_node {
 	struct program_node *first, *other; /* what is inside; the other side of a branch */
 	struct program_node *next;
 	int label;
+	uint32_t callee, method; /* of a call; their meaning is the test's */
 };
+
+/* The functions that programs call; a test without any leaves it as it is. */
+static struct program_callees {
+	uint32_t first, count; /* of those that the program that is made may call */
+	uint32_t methods;
+	uint32_t (*walk)(const struct program_node *node, uint32_t a, uint32_t b);
+	/* Into the node's target. */
+	void (*write)(struct gt_strbuf *text, const struct program_node *node);
+} callees;
 
 static struct program_node nodes[MAX_NODES];
 static int node_count;
@@ -123,6 +134,10 @@ static inline struct program_node *make_node(int depth, bool in_loop)
 		node->kind = LEAVE;
 	} else if (choice == 4) {
 		node->kind = ASSIGN_GUARDED;
+	} else if (choice < 7 && callees.count) {
+		node->kind = CALL;
+		node->callee = callees.first + random_number(callees.count);
+		node->method = random_number(callees.methods);
 	}
 	return node;
 }
@@ -249,6 +264,10 @@ static inline bool walk(const struct program_node *node, uint32_t *variables)
 		case LEAVE:
 			if (count_branch(holds(node, variables)))
 				return true;
+			break;
+		case CALL:
+			variables[node->target] = callees.walk(node, value_of(node->a, variables),
+							       value_of(node->b, variables));
 			break;
 		}
 	}
@@ -379,6 +398,9 @@ static inline void write_list(struct gt_strbuf *text, const struct program_node 
 		case LEAVE:
 			write_condition(text, node);
 			gt_strbuf_printf(text, "	@%%p%d bra OUT%d;\n", node->label, loop);
+			break;
+		case CALL:
+			callees.write(text, node);
 			break;
 		}
 	}
