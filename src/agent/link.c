@@ -177,8 +177,8 @@ static CUresult add_inputs(void *state, const char *inputs, size_t size)
 	CUresult error = 0;
 
 	while (!error && gt_link_next(&inputs, end, &input))
-		error = gt_driver.cuLinkAddData_v2(state, types[input.kind], (void *)input.data,
-						   input.size, NULL, 0, NULL, NULL);
+		error = OWN8(cuLinkAddData_v2, state, types[input.kind], input.data, input.size, 0,
+			     0, 0, 0);
 	return error || inputs == end ? error : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -187,8 +187,7 @@ static CUresult link_inputs(const char *inputs, size_t size, unsigned max_regist
 {
 	int option = CU_MAX_REGISTERS;
 	void *value = (void *)(uintptr_t)max_registers, *cubin;
-	CUresult error =
-		gt_driver.cuLinkCreate_v2(max_registers != 0, &option, &value, &linked->state);
+	CUresult error = OWN4(cuLinkCreate_v2, max_registers != 0, &option, &value, &linked->state);
 
 	if (error) {
 		linked->state = NULL;
@@ -196,7 +195,7 @@ static CUresult link_inputs(const char *inputs, size_t size, unsigned max_regist
 	}
 	error = add_inputs(linked->state, inputs, size);
 	if (!error)
-		error = gt_driver.cuLinkComplete(linked->state, &cubin, &size);
+		error = OWN3(cuLinkComplete, linked->state, &cubin, &size);
 	if (error)
 		gt_agent_end_link(linked);
 	else
@@ -232,6 +231,6 @@ int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
 void gt_agent_end_link(struct gt_agent_linked *linked)
 {
 	if (linked->state)
-		gt_driver.cuLinkDestroy(linked->state);
+		OWN1(cuLinkDestroy, linked->state);
 	*linked = (struct gt_agent_linked){0};
 }

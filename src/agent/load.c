@@ -79,9 +79,9 @@ static CUresult load_library(const struct load_call *call, const void *image)
 static void unload(enum gt_agent_container kind, void *handle)
 {
 	if (kind == GT_AGENT_LIBRARY && gt_driver.cuLibraryUnload)
-		gt_driver.cuLibraryUnload(handle);
+		OWN1(cuLibraryUnload, handle);
 	if (kind == GT_AGENT_MODULE && gt_driver.cuModuleUnload)
-		gt_driver.cuModuleUnload(handle);
+		OWN1(cuModuleUnload, handle);
 }
 
 /* ---- compilation ----------------------------------------------------------------------- */
@@ -317,10 +317,9 @@ static CUresult load_side(const struct load_call *call, const struct gt_agent_ex
 
 	caller = gt_agent_save_caller();
 	if (!error && call->kind == GT_AGENT_LIBRARY)
-		error = gt_driver.cuLibraryLoadData(ret_side, patched, options, values, count, NULL,
-						    NULL, 0);
+		error = OWN8(cuLibraryLoadData, ret_side, patched, options, values, count, 0, 0, 0);
 	else if (!error && gt_driver.cuModuleLoadDataEx)
-		error = gt_driver.cuModuleLoadDataEx(ret_side, patched, count, options, values);
+		error = OWN5(cuModuleLoadDataEx, ret_side, patched, count, options, values);
 	else if (!error)
 		error = CUDA_ERROR_NOT_FOUND;
 	gt_agent_end_link(&linked);

@@ -6,16 +6,23 @@
 
 #include "base/own_call.h"
 
-/* Call a function of the driver with up to five arguments, integers or pointers. */
-int gt_agent_own_call(const void *a, const void *b, const void *c, const void *d, const void *e,
-		      void *function);
+enum {
+	GT_OWN_ARGUMENTS = 8,
+};
 
-#define GT_OWN_WORD(value) ((const void *)(uintptr_t)(value))
-#define GT_OWN_CALL(function, a, b, c, d, e)                                                       \
-	gt_agent_own_call(GT_OWN_WORD(a), GT_OWN_WORD(b), GT_OWN_WORD(c), GT_OWN_WORD(d),          \
-			  GT_OWN_WORD(e), (void *)(function))
-#define OWN1(name, a) GT_OWN_CALL(gt_driver.name, a, 0, 0, 0, 0)
-#define OWN2(name, a, b) GT_OWN_CALL(gt_driver.name, a, b, 0, 0, 0)
-#define OWN3(name, a, b, c) GT_OWN_CALL(gt_driver.name, a, b, c, 0, 0)
-#define OWN4(name, a, b, c, d) GT_OWN_CALL(gt_driver.name, a, b, c, d, 0)
+/* Call a function of the driver with these arguments, integers or pointers, or the first of them.
+ */
+int gt_agent_own_call(const uintptr_t arguments[GT_OWN_ARGUMENTS], void *function);
+
+#define GT_OWN_WORDS(a, b, c, d, e, f, g, h, ...)                                                  \
+	((const uintptr_t[GT_OWN_ARGUMENTS]){(uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c),       \
+					     (uintptr_t)(d), (uintptr_t)(e), (uintptr_t)(f),       \
+					     (uintptr_t)(g), (uintptr_t)(h)})
+#define GT_OWN_CALL(function, ...)                                                                 \
+	gt_agent_own_call(GT_OWN_WORDS(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0), (void *)(function))
+#define OWN1(name, a) GT_OWN_CALL(gt_driver.name, a)
+#define OWN2(name, a, b) GT_OWN_CALL(gt_driver.name, a, b)
+#define OWN3(name, a, b, c) GT_OWN_CALL(gt_driver.name, a, b, c)
+#define OWN4(name, a, b, c, d) GT_OWN_CALL(gt_driver.name, a, b, c, d)
 #define OWN5(name, a, b, c, d, e) GT_OWN_CALL(gt_driver.name, a, b, c, d, e)
+#define OWN8(name, a, b, c, d, e, f, g, h) GT_OWN_CALL(gt_driver.name, a, b, c, d, e, f, g, h)

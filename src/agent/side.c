@@ -262,8 +262,8 @@ static void replace_handle(enum gt_agent_container kind, void *original, const c
 
 	if (side == original)
 		return;
-	error = kind == GT_AGENT_MODULE ? gt_driver.cuModuleGetFunction(&found, side, name)
-					: gt_driver.cuLibraryGetKernel(&found, side, name);
+	error = kind == GT_AGENT_MODULE ? OWN3(cuModuleGetFunction, &found, side, name)
+					: OWN3(cuLibraryGetKernel, &found, side, name);
 	if (!error)
 		*handle = found;
 }
@@ -416,10 +416,13 @@ static void *find_library_module(void *module)
 	void *original, *side, *found;
 	uint64_t number = 0;
 
-	while (gt_driver.cuLibraryGetModule && next_library(&number, &original, &side))
-		if (!OWN2(cuLibraryGetModule, &found, side) && found == module &&
-		    !cuLibraryGetModule(&found, original))
-			return found;
+	while (gt_driver.cuLibraryGetModule && next_library(&number, &original, &side)) {
+		if (OWN2(cuLibraryGetModule, &found, side) || found != module ||
+		    OWN2(cuLibraryGetModule, &found, original))
+			continue;
+		pair_modules(original, found);
+		return found;
+	}
 	return module;
 }
 
@@ -480,7 +483,7 @@ static void remove_pairs(uint64_t number)
 	error = gt_driver.function(original);                                                      \
 	if (!error && side) {                                                                      \
 		remove_pairs(number);                                                              \
-		gt_driver.function(side);                                                          \
+		OWN1(function, side);                                                              \
 	}                                                                                          \
 	return error
 

@@ -52,6 +52,39 @@ trace_with() {
 		"$(grep -n '\[GPU\]' <<<"$stderr" | head -1 | cut -d: -f1)" ] || fail 'a record is too early'
 }
 
+# calls_of COMMAND…: the names of the calls that were recorded, in their order.
+calls_of() {
+	expect_status 0
+	[[ $output == *'add: 1000 sums are right'* ]] || fail "not right: $output"
+	jq -r 'select(.schema == "gputap.call.1") | .name' "$BATS_TEST_TMPDIR/out.json"
+}
+
+@test "what the agent calls to link and to load patched modules is not recorded" {
+	local jit=$root/tests/programs/jit object=$BATS_TEST_TMPDIR/program.o image=$BATS_TEST_TMPDIR/linked.fatbin
+	PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+	need_command nvcc
+	export SOFTGPU_ARCH=75
+	cd "$BATS_TEST_TMPDIR"
+	for name in caller callee; do
+		nvcc -arch=sm_75 -rdc=true -ptx -o $name.ptx "$jit/$name.cu"
+	done
+	fatbinary -64 --create="$image" --image3=kind=ptx,sm=75,file=caller.ptx \
+		--image3=kind=ptx,sm=75,file=callee.ptx
+	gcc -I "$root/softgpu/include" -I "$jit" -o load "$jit/load.c" -L "$softgpu" -l:libcuda.so.1
+	for method in data library; do
+		gputap trace --gpu soft --json -o out.json -- ./load $method "$image"
+		expected=$(calls_of)
+		[[ $expected == *cuLaunchKernel* ]]
+		# Side modules, and whole ones.
+		for section in 'gpu/entry/add' 'gpu/entry/*'; do
+			object "SEC(\"$section\") int begin(void *ctx) { return 0; }"
+			gputap trace --gpu soft --json -o out.json --inject "$object" -- ./load $method "$image"
+			[ "$(calls_of)" = "$expected" ] || fail "$method, $section: $(calls_of) instead of $expected"
+			jq -e 'select(.schema == "gputap.programs.1") | .coverage.patched > 0' out.json
+		done
+	done
+}
+
 @test "trace --inject takes several objects" {
 	object "$blocks"
 	mv "$BATS_TEST_TMPDIR/program.o" "$BATS_TEST_TMPDIR/first.o"

@@ -33,10 +33,10 @@ extern struct gt_ze_functions gt_ze;
 #undef CALLED
 
 /* Calls that the program does not make; the function exists. */
-#define ZE1(name, a) GT_OWN_CALL(gt_ze.name, a, 0, 0, 0, 0)
-#define ZE2(name, a, b) GT_OWN_CALL(gt_ze.name, a, b, 0, 0, 0)
-#define ZE3(name, a, b, c) GT_OWN_CALL(gt_ze.name, a, b, c, 0, 0)
-#define ZE4(name, a, b, c, d) GT_OWN_CALL(gt_ze.name, a, b, c, d, 0)
+#define ZE1(name, a) GT_OWN_CALL(gt_ze.name, a)
+#define ZE2(name, a, b) GT_OWN_CALL(gt_ze.name, a, b)
+#define ZE3(name, a, b, c) GT_OWN_CALL(gt_ze.name, a, b, c)
+#define ZE4(name, a, b, c, d) GT_OWN_CALL(gt_ze.name, a, b, c, d)
 #define ZE5(name, a, b, c, d, e) GT_OWN_CALL(gt_ze.name, a, b, c, d, e)
 
 /* ---- loader.c ---- */

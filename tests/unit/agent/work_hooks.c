@@ -71,11 +71,10 @@ static unsigned type_at(uint64_t address)
 	return address >= 0x5000 ? 0 : address >= 0x4000 ? 1 : 2;
 }
 
-int gt_agent_own_call(const void *a, const void *b, const void *c, const void *d, const void *e,
-		      void *function)
+int gt_agent_own_call(const uintptr_t arguments[GT_OWN_ARGUMENTS], void *function)
 {
-	*(unsigned *)(uintptr_t)a = type_at((uintptr_t)c);
-	return !type_at((uintptr_t)c);
+	*(unsigned *)arguments[0] = type_at(arguments[2]);
+	return !type_at(arguments[2]);
 }
 
 #define AS_WORD(x) (uint64_t)(uintptr_t)(x)
