@@ -23,7 +23,7 @@ static const struct {
 	{"gpu/loop", 468, BPF_W},        {"gpu/call/*", 216, BPF_DW},
 	{"gpu/return/*", 72, BPF_W},     {"gpu/load_begin", 472, BPF_DW},
 	{"gpu/barrier_end", 472, BPF_W}, {"gpu/loop_end", 464, BPF_W},
-	{"gpu/line", 464, BPF_W},
+	{"gpu/line", 464, BPF_W},        {"gpu/basic_block", 464, BPF_W},
 };
 
 static struct gt_bpf_map map = {

@@ -45,6 +45,7 @@
  *	loop         at the back edge of a loop                   struct gputap_context
  *	loop_end     where a thread leaves a loop                 struct gputap_context
  *	line         where a source line starts                   struct gputap_context
+ *	basic_block  where a basic block of the PTX starts        struct gputap_context
  *	call         at a call of a device function               struct gputap_context
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
@@ -62,9 +63,10 @@
  *
  * Sections of bpftime: "kprobe/<names>" is entry and "kretprobe/<names>" exit, with names of
  * kernels separated by commas, which may begin with "cuda_"; "kprobe/__memcapture", without other
- * names, is memory, and "kprobe/__directly_run" is run. They are GPU sections if a name begins with
- * "_Z", if the function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux
- * does not have.
+ * names, is memory, and "kprobe/__directly_run" is run. "kprobe/<kernel>__BB<n>", as the only name,
+ * is the basic block n of a kernel; "__<register>" may follow, for each register of PTX that
+ * bpf_get_register reads, without its "%". They are GPU sections if a name begins with "_Z", if the
+ * function's name contains "cuda__" or "__cuda", or if it calls a helper that Linux does not have.
  *
  * loop_end is for natural loops: those that are entered at their label only. Others are rejected
  * there; a function with an indirect branch has none. A thread that leaves several loops at once
@@ -75,6 +77,10 @@
  * text of the PTX, as with a breakpoint; inlined copies of a line are lines of their own. Copies of
  * an unrolled loop and other instructions of the line are not counted. bpf_source_line has the
  * line.
+ *
+ * basic_block is before the first instruction of a block: the first of the kernel, one at a label
+ * that branches lead to, or one after a conditional branch. Blocks are numbered from 0 in the order
+ * of the text.
  *
  * Programs of all other sections are host programs and may be in the same file. They share arrays
  * (GPUTAP_SHARED_ARRAY) and global variables with GPU programs: see docs/ebpf.md.
@@ -137,7 +143,7 @@ enum {
 	/* The line in the module's PTX text. */                                                   \
 	gputap_u32 line
 
-/* entry, exit, finish, block_begin, block_end, loop, loop_end, line, call, return */
+/* entry, exit, finish, block_begin, block_end, loop, loop_end, line, basic_block, call, return */
 struct gputap_context {
 	GPUTAP_CONTEXT;
 };
@@ -457,6 +463,12 @@ GPUTAP_HELPER unsigned long long (*bpf_get_sm_id)(void) = (void *)509;
 /* Return the warp's number in its block, and the lane in the warp. */
 GPUTAP_HELPER unsigned long long (*bpf_get_warp_id)(void) = (void *)510;
 GPUTAP_HELPER unsigned long long (*bpf_get_lane_id)(void) = (void *)511;
+/*
+ * Return the bits of a register of PTX, extended with zeros, or 0 or 1 of a predicate, at a basic
+ * block whose section lists the register: number 0 is the first of the list. The number must be
+ * constant. It may be a register that the kernel has not written yet.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_get_register)(unsigned long long number) = (void *)512;
 
 /* Helpers of gputap. */
 /* Return the active lanes; bit n is lane n. */

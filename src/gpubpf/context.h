@@ -65,6 +65,7 @@ enum gt_context_source {
 	GT_SOURCE_CYCLES,      /* clock cycles that the instruction took; by helper 533 only */
 	GT_SOURCE_TRIPS,       /* passes of the start of the loop that ends; by helper 534 only */
 	GT_SOURCE_SOURCE_LINE, /* constant: of the source, 0: not known; by helper 535 only */
+	GT_SOURCE_REGISTER,    /* by index: of PTX, that the section lists; by helper 512 only */
 	GT_SOURCE_SHARED_SIZE, /* %total_smem_size; by helper 532 only */
 	GT_SOURCE_PREDICATE,   /* by lane only: see GT_LANE_PREDICATE */
 	GT_SOURCE_NONE,

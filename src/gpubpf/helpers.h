@@ -30,6 +30,7 @@ enum gt_helper_argument {
 	GT_ARG_RESULT_U64,    /* memory of 8 bytes that is written */
 	GT_ARG_PREFETCH,      /* a known gt_prefetch */
 	GT_ARG_LANE_FIELD,    /* a known gt_lane_field (context.h) that the section has */
+	GT_ARG_REGISTER,      /* a known number of a register that the section lists */
 	GT_ARG_COUNT,         /* a scalar: how often a function is called */
 	GT_ARG_FUNCTION,      /* a function that the helper calls */
 	GT_ARG_STACK_OR_NULL, /* a pointer to the stack, passed to that function */

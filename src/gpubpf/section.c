@@ -5,11 +5,18 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+
+enum {
+	MAX_BLOCK_DIGITS = 9,
+};
+
+#define REGISTER_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 static const struct gt_section_row rows[] = {
 #define SECTION(kind, name, glob, levels, traits) {name, glob, levels, traits},
@@ -42,9 +49,18 @@ static bool is_blank(char c)
 /* bpftime's sections that are for the kernel's loader, too, have "cuda_" before mangled names. */
 static const char kernel_prefix[] = "cuda__Z";
 
+/* Where a basic block follows the name of a kernel, "__BB<n>", in `length` characters; or NULL. */
+static const char *find_block(const char *name, size_t length)
+{
+	for (size_t i = 1; i + 4 < length; i++)
+		if (!strncmp(name + i, "__BB", 4) && isdigit((unsigned char)name[i + 4]))
+			return name + i;
+	return NULL;
+}
+
 bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_length)
 {
-	const char *name = *list;
+	const char *name = *list, *block;
 	size_t length;
 
 	if (!name)
@@ -60,6 +76,9 @@ bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_
 		name += strlen("cuda_");
 		length -= strlen("cuda_");
 	}
+	block = find_block(name, length);
+	if (block)
+		length = (size_t)(block - name);
 	*ret_name = name;
 	*ret_length = length;
 	return true;
@@ -77,11 +96,65 @@ static bool has_name(const char *list, const char *name, bool prefix)
 	return false;
 }
 
+bool gt_section_register(const struct gt_section *section, uint64_t number, const char **ret_name,
+			 size_t *ret_length)
+{
+	const char *name = section->registers, *end;
+
+	for (; name; name = end) {
+		name += strlen("__");
+		end = strstr(name, "__");
+		if (!number--) {
+			*ret_name = name;
+			*ret_length = end ? (size_t)(end - name) : strlen(name);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether the rest of a section after the number of a basic block is a list of registers. */
+static bool is_register_list(const char *text)
+{
+	struct gt_section section = {.registers = text};
+	const char *name;
+	uint64_t count = 0;
+	size_t length;
+
+	if (strncmp(text, "__", 2) != 0 || text[strspn(text, REGISTER_CHARACTERS)])
+		return false;
+	while (gt_section_register(&section, count, &name, &length)) {
+		if (!length || ++count > GT_MAX_SECTION_REGISTERS)
+			return false;
+	}
+	return true;
+}
+
+/* The basic block and the registers in "<kernel>__BB<n>__<register>…". */
+static int read_block(const char *block, struct gt_section *section, struct gt_diag *diag)
+{
+	const char *number = block + strlen("__BB");
+	size_t digits = strspn(number, "0123456789");
+
+	if (digits > MAX_BLOCK_DIGITS)
+		return reject_section(diag, section->text,
+				      "the number of the basic block is too large");
+	if (number[digits] && !is_register_list(number + digits))
+		return reject_section(
+			diag, section->text,
+			"names of up to 32 registers of PTX, without their '%', may follow the "
+			"basic block: <kernel>__BB<n>__<register>__<register>");
+	section->kind = GT_KIND_BASIC_BLOCK;
+	section->block = 1 + (uint32_t)strtoul(number, NULL, 10);
+	section->registers = number[digits] ? number + digits : NULL;
+	return 0;
+}
+
 /* "kprobe/<list>" (ENTRY) and "kretprobe/<list>" (EXIT). */
 static int read_compatible(const char *list, const char *program, enum gt_section_kind kind,
 			   struct gt_section *section, struct gt_diag *diag)
 {
-	const char *block = strstr(list, "__BB"); /* bpftime: <kernel>__BB<n>__<registers> */
+	const char *block = find_block(list, strlen(list));
 	bool memory = has_name(list, "__memcapture", false);
 	bool alone = has_name(list, "__directly_run", false);
 
@@ -102,11 +175,10 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 		return reject_section(
 			diag, section->text,
 			"accesses to memory do not return: use __memcapture with kprobe/ only");
-	if (block && isdigit((unsigned char)block[4]))
-		return reject_section(
-			diag, section->text,
-			"basic blocks (__BB<n>) and the registers of PTX cannot be selected; use "
-			"gpu/branch or gpu/loop, whose context has the line");
+	if (block && (strchr(list, ',') || kind != GT_KIND_ENTRY))
+		return reject_section(diag, section->text,
+				      "a basic block (__BB<n>) is one of a single kernel, and does "
+				      "not return: use it with kprobe/, and as the only name");
 	if (alone && (strchr(list, ',') || kind != GT_KIND_ENTRY))
 		return reject_section(
 			diag, section->text,
@@ -115,7 +187,7 @@ static int read_compatible(const char *list, const char *program, enum gt_sectio
 	section->kind = memory ? GT_KIND_MEMORY : alone ? GT_KIND_RUN : kind;
 	section->list = !memory && !alone;
 	section->pattern = section->list ? list : "*";
-	return 0;
+	return block ? read_block(block, section, diag) : 0;
 }
 
 static int reject_kind(struct gt_diag *diag, const char *section)

@@ -2,7 +2,8 @@
 /*
  * Section names: the kind of sites in a kernel at which a program runs, its level, and the kernels.
  * "gpu/<kind>[.warp|.block][/<glob>]"; and those of bpftime, "kprobe/<names>" and
- * "kretprobe/<names>", for the entry and exit of kernels.
+ * "kretprobe/<names>", for the entry and exit of kernels, and
+ * "kprobe/<name>__BB<n>__<register>__<register>…" for a basic block of one.
  */
 #pragma once
 
@@ -59,12 +60,18 @@ const struct gt_section_row *gt_section_row(enum gt_section_kind kind);
 /* "thread", "warp", "block". */
 const char *gt_level_name(enum gt_level level);
 
+enum {
+	GT_MAX_SECTION_REGISTERS = 32,
+};
+
 struct gt_section {
 	enum gt_section_kind kind;
 	enum gt_level level;
-	bool list;           /* pattern is a list of names, as in "kprobe/_Z1av,_Z1bv" */
-	const char *text;    /* the whole name; not owned */
-	const char *pattern; /* a part of it: a glob, or a list of names. "*": any */
+	uint32_t block;        /* BASIC_BLOCK: 1 + the number of the only one; 0: each of them */
+	const char *registers; /* there, "__r2__rd8": registers of PTX to read; NULL: none */
+	bool list;             /* pattern is a list of names, as in "kprobe/_Z1av,_Z1bv" */
+	const char *text;      /* the whole name; not owned */
+	const char *pattern;   /* a part of it: a glob, or a list of names. "*": any */
 };
 
 /*
@@ -87,7 +94,14 @@ bool gt_section_matches(const struct gt_section *section, const char *mangled,
 			const char *demangled);
 
 /*
- * The next name of a section's list, without blanks around it and "cuda_" before "_Z"; *list is
- * advanced, and NULL after the last one. False: there is none.
+ * The next name of a section's list, without blanks around it, "cuda_" before "_Z", and a basic
+ * block after it; *list is advanced, and NULL after the last one. False: there is none.
  */
 bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_length);
+
+/*
+ * The name of a register of PTX that a section lists, without its "%": "r2", of *ret_length
+ * characters; the first one is number 0. False: the section lists fewer.
+ */
+bool gt_section_register(const struct gt_section *section, uint64_t number, const char **ret_name,
+			 size_t *ret_length);

@@ -107,6 +107,7 @@ static uint32_t min_sites(const struct gt_patcher *patcher, uint32_t program)
 	case GT_KIND_LOOP:
 	case GT_KIND_LOOP_END:
 	case GT_KIND_LINE:
+	case GT_KIND_BASIC_BLOCK:
 		return 1;
 	default:
 		return GT_PATCH_CALL_SITES;

@@ -198,12 +198,12 @@ void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char
 	gt_strbuf_printf(buffer, " bra %s;\n", label);
 }
 
-/* A branch's program runs on both paths, as that of a line that starts with any instruction; that
- * of a loop's end after a branch where it is not taken; those of an early exit and all others only
- * where the instruction is executed. */
+/* A branch's program runs on both paths, as that of a line or block that starts with any
+ * instruction; that of a loop's end after a branch where it is not taken; those of an early exit
+ * and all others only where the instruction is executed. */
 static bool has_guard(const struct gt_patch_site *site, enum gt_section_kind kind)
 {
-	if (kind == GT_KIND_BRANCH || kind == GT_KIND_LINE ||
+	if (kind == GT_KIND_BRANCH || kind == GT_KIND_LINE || kind == GT_KIND_BASIC_BLOCK ||
 	    (kind == GT_KIND_LOOP_END && site->after))
 		return false;
 	return site->statement && site->statement->instruction.guard;
@@ -313,8 +313,12 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.has_sync = gt_patch_has_sync(module),
 		.after = site->after,
 		.loop = site->loop,
+		.statement = site->statement,
 	};
 
+	if (site->kinds & KIND(BASIC_BLOCK))
+		at.section =
+			&program_at(patcher, (uint32_t)__builtin_ctzll(site->programs))->section;
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
 		if (site->programs >> i & 1)
 			at.uses = gt_patch_join_uses(at.uses, patcher->uses[i]);

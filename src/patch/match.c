@@ -5,11 +5,11 @@
 
 #define PROGRAM(n) (UINT64_C(1) << (n))
 
-/* Programs of a kernel's own start and end, not of its statements. */
+/* Programs of a kernel's own start and end, or of one of its basic blocks. */
 static bool is_kernel_only(const struct gt_section *section)
 {
 	return section->kind == GT_KIND_ENTRY || section->kind == GT_KIND_BLOCK_BEGIN ||
-	       section->kind == GT_KIND_BLOCK_END;
+	       section->kind == GT_KIND_BLOCK_END || section->block;
 }
 
 static bool any_callee_matches(const struct gt_patch_set *set)

@@ -92,12 +92,14 @@ static uint64_t programs_at(const struct gt_patcher *patcher,
 	return at;
 }
 
-/* `place` has the statement, its source position, the kinds, and whether programs run after it. */
+/* `place` has the statement, its source position, the kinds, whether programs run after it, and
+ * which of them, if not all of these kinds. */
 static int add_site_at(struct gt_patcher *patcher, const struct gt_ptx_function *function,
 		       const struct gt_patch_site *place)
 {
 	struct gt_patch_result *result = patcher->result;
-	uint64_t programs = programs_at(patcher, function, place->kinds);
+	uint64_t programs =
+		place->programs ? place->programs : programs_at(patcher, function, place->kinds);
 	const struct gt_ptx_position *position =
 		place->statement ? &place->statement->position : &function->body->position;
 	struct gt_patch_site site = *place;
@@ -226,6 +228,86 @@ static int add_line(struct gt_patcher *patcher, const struct gt_ptx_function *fu
 	return add_site_at(patcher, function, &site);
 }
 
+/* ---- basic blocks ---------------------------------------------------------------------- */
+
+/* Find the basic blocks of a function if programs run at them. The caller clears the result. */
+static int find_blocks(const struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		       struct gt_patch_blocks *ret_blocks)
+{
+	*ret_blocks = (struct gt_patch_blocks){0};
+	if (!programs_at(patcher, function, 1u << GT_KIND_BASIC_BLOCK))
+		return 0;
+	return gt_patch_blocks_find(function, ret_blocks);
+}
+
+/* Programs of a basic block that the function does not have. */
+static void reject_blocks(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			  size_t count)
+{
+	uint64_t programs = programs_at(patcher, function, 1u << GT_KIND_BASIC_BLOCK);
+
+	for (uint32_t i = 0; i < patcher->options->program_count; i++)
+		if (programs & PROGRAM(i) && patcher->options->programs[i].section.block > count)
+			gt_patch_reject(patcher, i, function->name, 1,
+					"the kernel has no basic block %u (it has %zu)",
+					patcher->options->programs[i].section.block - 1, count);
+}
+
+/* A register that a program reads and that is not declared at a statement. False: there is none. */
+static bool find_unknown_register(const struct gt_section *section,
+				  const struct gt_ptx_statement *statement, const char **ret_name,
+				  size_t *ret_length)
+{
+	struct gt_ptx_operand operand;
+
+	for (uint32_t i = 0; gt_section_register(section, i, ret_name, ret_length); i++)
+		if (!gt_patch_find_register(statement, *ret_name, *ret_length, &operand))
+			return true;
+	return false;
+}
+
+/* The site of a program at a basic block: one for each program, since each has its registers. */
+static int add_block_site(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			  uint32_t program, const struct gt_patch_site *place)
+{
+	const struct gt_section *section = &patcher->options->programs[program].section;
+	struct gt_patch_site site = *place;
+	const char *name;
+	size_t length;
+
+	if (find_unknown_register(section, place->statement, &name, &length)) {
+		gt_patch_reject(
+			patcher, program, function->name, 1,
+			"no register %%%.*s of 64 bits or less is declared at the basic block",
+			(int)length, name);
+		return 0;
+	}
+	site.kinds = 1u << GT_KIND_BASIC_BLOCK;
+	site.programs = PROGRAM(program);
+	return add_site_at(patcher, function, &site);
+}
+
+/* The sites of the next basic block, if it starts at this statement. */
+static int add_block(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+		     const struct gt_patch_blocks *blocks, size_t *next,
+		     const struct gt_patch_site *place)
+{
+	uint64_t programs = programs_at(patcher, function, 1u << GT_KIND_BASIC_BLOCK);
+	int error = 0;
+
+	if (*next == blocks->statements.count ||
+	    blocks->statements.items[*next] != place->statement)
+		return 0;
+	++*next;
+	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++) {
+		uint32_t block = patcher->options->programs[i].section.block;
+
+		if (programs & PROGRAM(i) && (!block || block == *next))
+			error = add_block_site(patcher, function, i, place);
+	}
+	return error;
+}
+
 /* ---- sites of a function --------------------------------------------------------------- */
 
 /* The sites of the next ends of loops, if they are at this side of this statement. */
@@ -278,14 +360,22 @@ static int find_statement_sites(struct gt_patcher *patcher, const struct gt_ptx_
 	return error;
 }
 
+/* What programs of a function's loops, lines and basic blocks need. */
+struct patch_structure {
+	struct gt_patch_loops loops;
+	struct gt_patch_lines lines;
+	struct gt_patch_blocks blocks;
+};
+
 static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function,
-		      const struct gt_patch_loops *loops, const struct gt_patch_lines *lines)
+		      const struct patch_structure *structure)
 {
+	const struct gt_patch_loops *loops = &structure->loops;
 	const struct gt_patch_loop_end *end = loops->ends.items;
 	const struct gt_patch_loop_end *last = loops->ends.count ? end + loops->ends.count : end;
 	const struct gt_ptx_loc *loc = first_loc(function);
 	bool finishes = gt_patch_finishes(patcher, function);
-	size_t next_line = 0;
+	size_t next_line = 0, next_block = 0;
 	int error = add_site(patcher, function, NULL, loc, gt_patch_begin_kinds(function));
 
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
@@ -295,7 +385,9 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 		if (statement->kind == GT_PTX_STATEMENT_LOC)
 			loc = statement->loc;
 		place.loc = loc;
-		error = add_line(patcher, function, lines, &next_line, &place);
+		error = add_block(patcher, function, &structure->blocks, &next_block, &place);
+		if (!error)
+			error = add_line(patcher, function, &structure->lines, &next_line, &place);
 		/* Before the others, since threads exit at the site of an early exit. */
 		if (!error)
 			error = add_loop_ends(patcher, function, &end, last, &place);
@@ -312,16 +404,20 @@ static int find_sites(struct gt_patcher *patcher, const struct gt_ptx_function *
 
 static int find_function_sites(struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
-	struct gt_patch_lines lines = {0};
-	struct gt_patch_loops loops = {0};
-	int error = find_lines(patcher, function, &lines);
+	struct patch_structure structure = {0};
+	int error = find_lines(patcher, function, &structure.lines);
 
 	if (!error)
-		error = find_loops(patcher, function, &loops);
+		error = find_blocks(patcher, function, &structure.blocks);
 	if (!error)
-		error = find_sites(patcher, function, &loops, &lines);
-	gt_patch_loops_clear(&loops);
-	gt_patch_lines_clear(&lines);
+		error = find_loops(patcher, function, &structure.loops);
+	if (!error) {
+		reject_blocks(patcher, function, structure.blocks.statements.count);
+		error = find_sites(patcher, function, &structure);
+	}
+	gt_patch_loops_clear(&structure.loops);
+	gt_patch_blocks_clear(&structure.blocks);
+	gt_patch_lines_clear(&structure.lines);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 /* The parts of the patcher: matching, the choice of the scope, the insertion. */
 #pragma once
 
+#include "patch/blocks.h"
 #include "patch/graph.h"
 #include "patch/lines.h"
 #include "patch/loops.h"

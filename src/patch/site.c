@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clean.h"
+#include "patch/blocks.h"
 #include "patch/lines.h"
 
 #define KIND(name) (1u << GT_KIND_##name)
@@ -268,9 +269,23 @@ static uint32_t count_lines(const struct gt_ptx_function *function)
 	return count;
 }
 
+/* At least one. */
+static uint32_t count_blocks(const struct gt_ptx_function *function)
+{
+	struct gt_patch_blocks blocks;
+	uint32_t count =
+		gt_patch_blocks_find(function, &blocks) ? 1 : (uint32_t)blocks.statements.count;
+
+	gt_patch_blocks_clear(&blocks);
+	return count ? count : 1;
+}
+
 uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t kinds, bool finishes)
 {
 	uint32_t count = kinds & KIND(LINE) ? count_lines(function) : 0;
+
+	if (kinds & KIND(BASIC_BLOCK))
+		count += count_blocks(function);
 
 	if (kinds & KIND(LOOP_END))
 		kinds |= KIND(LOOP);

@@ -6,6 +6,7 @@
 
 #include "base/clean.h"
 #include "gpubpf/helpers.h"
+#include "patch/blocks.h"
 
 #define SOURCE(name) (UINT64_C(1) << GT_SOURCE_##name)
 
@@ -42,6 +43,8 @@ static void add_use(struct gt_patch_uses *uses, enum gt_context_source source, u
 		uses->arguments |= 1u << index;
 	else if (source == GT_SOURCE_ARGUMENT_SIZE)
 		uses->argument_sizes |= 1u << index;
+	else if (source == GT_SOURCE_REGISTER)
+		uses->registers |= 1u << index;
 	else
 		uses->sources |= UINT64_C(1) << source;
 }
@@ -67,6 +70,19 @@ static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn
 	       !gt_lane_source(section, (uint64_t)facts->registers[1].min, ret_source);
 }
 
+/* The registers that a call of helper 512 can return. */
+static void add_registers(struct gt_patch_uses *uses, const struct bpf_insn *insn,
+			  const struct gt_insn_facts *facts)
+{
+	const struct gt_register_fact *number = &facts->registers[1];
+
+	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn) ||
+	    insn->imm != GT_HELPER_get_register)
+		return;
+	for (int64_t i = number->min; i <= number->max && i < GT_MAX_SECTION_REGISTERS; i++)
+		add_use(uses, GT_SOURCE_REGISTER, (uint32_t)i);
+}
+
 struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 					const struct gt_facts *facts,
 					const struct gt_section *section)
@@ -81,6 +97,7 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 
 		if (!facts->insns[at].reached)
 			continue;
+		add_registers(&uses, insn, &facts->insns[at]);
 		if (find_helper_source(insn, &facts->insns[at], section, &source))
 			add_use(&uses, source == GT_SOURCE_PREDICATE ? GT_SOURCE_TAKEN : source, 0);
 		if (BPF_CLASS(insn->code) != BPF_LDX || base->type != GT_REG_CONTEXT)
@@ -98,6 +115,7 @@ struct gt_patch_uses gt_patch_join_uses(struct gt_patch_uses a, struct gt_patch_
 		.sources = a.sources | b.sources,
 		.arguments = a.arguments | b.arguments,
 		.argument_sizes = a.argument_sizes | b.argument_sizes,
+		.registers = a.registers | b.registers,
 	};
 }
 
@@ -137,6 +155,12 @@ void gt_patch_list_values(const char *prefix, struct gt_patch_uses uses,
 			snprintf(name, sizeof(name), "argument_size%u", i);
 			list_value(prefix, GT_SOURCE_ARGUMENT_SIZE, i, 32, name, ret_values);
 		}
+	}
+	for (uint32_t i = 0; i < GT_MAX_SECTION_REGISTERS; i++) {
+		if (!(uses.registers >> i & 1))
+			continue;
+		snprintf(name, sizeof(name), "register%u", i);
+		list_value(prefix, GT_SOURCE_REGISTER, i, 64, name, ret_values);
 	}
 }
 
@@ -354,6 +378,30 @@ static void put_argument(const struct gt_patch_value_site *at, uint32_t index,
 	}
 }
 
+/* ---- registers -------------------------------------------------------------------------- */
+
+/* The bits of a register that the section lists: those of a predicate are 0 or 1. */
+static void put_register(const struct gt_patch_value_site *at, uint32_t number,
+			 struct gt_strbuf *buffer)
+{
+	struct gt_ptx_operand operand;
+	char name[GT_PATCH_MAX_NAME];
+	const char *listed;
+	size_t length;
+
+	snprintf(name, sizeof(name), "%sat_register%u", at->prefix, number);
+	if (!gt_section_register(at->section, number, &listed, &length) ||
+	    !gt_patch_find_register(at->statement, listed, length, &operand)) {
+		gt_strbuf_printf(buffer, "\tmov.b64 %s, 0;\n", name);
+	} else if (operand.variable->type == GT_PTX_TYPE_PRED) {
+		gt_strbuf_printf(buffer, "\tselp.b64 %s, 1, 0, ", name);
+		gt_ptx_print_operand(&operand, buffer);
+		gt_strbuf_puts(buffer, ";\n");
+	} else {
+		gt_patch_put_bits(at, name, &operand, 64, buffer);
+	}
+}
+
 /* ---- sites ----------------------------------------------------------------------------- */
 
 static bool is_used(const struct gt_patch_value_site *at, enum gt_context_source source)
@@ -501,6 +549,9 @@ void gt_patch_put_values(const struct gt_patch_value_site *at, struct gt_strbuf 
 	for (uint32_t i = 0; i < GT_CONTEXT_ARGUMENTS; i++)
 		if (at->uses.arguments >> i & 1)
 			put_argument(at, i, buffer);
+	for (uint32_t i = 0; i < GT_MAX_SECTION_REGISTERS; i++)
+		if (at->uses.registers >> i & 1)
+			put_register(at, i, buffer);
 	if (at->instruction && !gt_patch_read_access(at->instruction, &access)) {
 		absent &= ~(SOURCE(ADDRESS) | SOURCE(VALUE) | SOURCE(VALUE_HIGH));
 		if (is_used(at, GT_SOURCE_ADDRESS) || computes_space(at, &access))

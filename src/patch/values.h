@@ -17,6 +17,7 @@ struct gt_patch_uses {
 	uint64_t sources;        /* bit n: gt_context_source n */
 	uint32_t arguments;      /* bit n: argument n */
 	uint32_t argument_sizes; /* bit n: the size of argument n */
+	uint32_t registers;      /* bit n: register n of the section's list */
 };
 
 /* What a verified program reads. */
@@ -26,7 +27,7 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 struct gt_patch_uses gt_patch_join_uses(struct gt_patch_uses a, struct gt_patch_uses b);
 
 enum {
-	GT_PATCH_MAX_VALUES = 17 + 2 * GT_CONTEXT_ARGUMENTS,
+	GT_PATCH_MAX_VALUES = 17 + 2 * GT_CONTEXT_ARGUMENTS + GT_MAX_SECTION_REGISTERS,
 	GT_PATCH_MAX_NAME = GT_MAX_PREFIX + 24,
 };
 
@@ -46,6 +47,9 @@ struct gt_patch_value_site {
 	const struct gt_ptx_function *function;
 	const struct gt_ptx_instruction *instruction; /* NULL: the start or end of the body */
 	const struct gt_ptx_label *loop;              /* of a loop's end: its label; or NULL */
+	/* The section of the only program of a site that reads registers, and the site; or NULL. */
+	const struct gt_section *section;
+	const struct gt_ptx_statement *statement;
 	uint32_t site, line, kernel;
 	uint32_t source_line; /* 0: not known */
 	bool has_sync;        /* activemask and vote.sync exist: PTX 6.2 */

@@ -38,7 +38,7 @@ expect() {
 
 @test "every program written for bpftime is verified unchanged, and only control needs an option" {
 	local name
-	for name in counter kernelretsnoop launches launchlate matrix memory schedule threadhist; do
+	for name in block counter kernelretsnoop launches launchlate matrix memory schedule threadhist; do
 		compile $name
 		gputap verify "$object"
 		expect_status 0
@@ -114,6 +114,19 @@ expect() {
 	run_with memory
 	# 100 threads of 240 add: two loads and a store, twice; 10 threads of `plain` load and store.
 	expect '$maps.accesses | map(.value)' '[620]'
+}
+
+@test "a basic block counts its executions and reads registers, and one that is not there is rejected" {
+	compile block
+	gputap run --gpu soft --json "$object" -- "$programs/vectors"
+	expect_status 0
+	expect_output_line '^vectors: 100 of 100 sums are right$'
+	json=$(grep '^{' <<<"$output")
+	# 240 threads come to the end of vectorAdd; a branch led 40 of them there.
+	expect '$maps.counts[0].value' '{"executions":240,"branches":40}'
+	expect '.coverage | [.found, .patched, .rejected]' '[2,1,1]'
+	expect '.coverage.reasons | map([.reason, .sites, .program, .function])' \
+		'[["the kernel has no basic block 9 (it has 1)",1,"cuda__at_no_block","plain"]]'
 }
 
 @test "a kprobe that calls a helper of GPUs is a GPU program, whatever its names" {

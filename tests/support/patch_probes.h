@@ -38,7 +38,7 @@ static inline bool probe_read(const char *section, const char *text, struct coun
 		.input = GT_INPUT_CONTEXT, .section = &probe->section, .allow_control = true};
 	struct gt_diag diag = {0};
 
-	if (gt_section_read(section, "p", &probe->section, &diag) ||
+	if (gt_section_read(section, "cuda__p", &probe->section, &diag) ||
 	    gt_bpf_assemble(text, &probe->program.insns, &probe->program.count, &diag) ||
 	    gt_verify(&object, &probe->program, &options, &probe->facts, NULL, &diag)) {
 		TAP_FAIL("%s: %s: %s", section, diag.place, diag.text);

@@ -443,6 +443,12 @@ static int gt_interp_read_source(struct gt_interp_machine *machine)
 	return set_result(machine, gt_interp_source(machine, machine->source, 0, &machine->thread));
 }
 
+/* There is no kernel whose registers could be read. */
+static int gt_interp_get_register(struct gt_interp_machine *machine)
+{
+	return set_result(machine, 0);
+}
+
 /* Store the source and the next two where r1 to r3 point to. */
 static int gt_interp_store_sources(struct gt_interp_machine *machine)
 {

@@ -23,6 +23,26 @@ static int gt_ptxgen_read_source(struct gt_ptxgen *gen, uint32_t insn)
 	return emit_result(gen, value);
 }
 
+/* r0 = register r1 of the section's list: one of those that r1 can be. */
+static int gt_ptxgen_get_register(struct gt_ptxgen *gen, uint32_t insn)
+{
+	const struct gt_register_fact *number = gt_ptxgen_fact(gen, 1);
+	struct gt_ptxgen_value value =
+		gt_ptxgen_source(gen, GT_SOURCE_REGISTER, (uint32_t)number->min);
+
+	for (int64_t i = number->min + 1; i <= number->max; i++) {
+		struct gt_ptxgen_value other =
+			gt_ptxgen_source(gen, GT_SOURCE_REGISTER, (uint32_t)i);
+		struct gt_ptxgen_value is_other = gt_ptxgen_predicate(gen);
+		struct gt_ptxgen_value either = gt_ptxgen_b64(gen);
+
+		gt_ptxgen_emit(gen, "setp.eq.u64", is_other, gt_ptxgen_reg64(gen, 1), i);
+		gt_ptxgen_emit(gen, "selp.b64", either, other, value, is_other);
+		value = either;
+	}
+	return emit_result(gen, value);
+}
+
 static int gt_ptxgen_flat_thread_id(struct gt_ptxgen *gen, uint32_t insn)
 {
 	struct gt_ptxgen_value value = gt_ptxgen_flat_thread(gen);

@@ -276,7 +276,8 @@ static struct gt_ptxgen_value emit_own_source(struct gt_ptxgen *gen, enum gt_con
 /* Whether a value of the thread differs between the lanes of a warp. */
 static bool differs_between_lanes(enum gt_context_source source)
 {
-	return source <= GT_SOURCE_LANE || source == GT_SOURCE_CYCLES || source == GT_SOURCE_TRIPS;
+	return source <= GT_SOURCE_LANE || source == GT_SOURCE_CYCLES ||
+	       source == GT_SOURCE_TRIPS || source == GT_SOURCE_REGISTER;
 }
 
 struct gt_ptxgen_value gt_ptxgen_bounded_source(struct gt_ptxgen *gen,

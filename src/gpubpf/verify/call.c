@@ -210,6 +210,36 @@ static int check_prefetch(struct gt_verifier *verifier, unsigned regno)
 				   value->scalar.value);
 }
 
+/* The number of a register of PTX, in a section that lists registers. */
+static int check_register_number(struct gt_verifier *verifier, unsigned regno)
+{
+	const struct gt_section *section = verifier->options->section;
+	const struct gt_value *value = gt_register(verifier, regno);
+	const char *name;
+	size_t length;
+	int error;
+
+	if (!section || !section->registers)
+		return gt_reject(
+			verifier,
+			"get_register#512 is for sections that list registers of PTX, "
+			"kprobe/<kernel>__BB<n>__<register>; the number of the device, which some "
+			"programs for bpftime read by it, is not available: remove the call");
+	error = gt_verify_read(verifier, regno);
+	if (error)
+		return error;
+	if (value->type != GT_REG_SCALAR)
+		return reject_type(verifier, regno, "scalar");
+	if (!gt_scalar_is_constant(&value->scalar))
+		return gt_reject(verifier, "R%u is not a known constant", regno);
+	if (!gt_section_register(section, value->scalar.value, &name, &length))
+		return gt_reject(
+			verifier,
+			"R%u is not the number of a register that the section lists: %" PRIu64,
+			regno, value->scalar.value);
+	return 0;
+}
+
 /* Helpers that end threads: those of a block do not run a program that runs once per block. */
 static int check_end(struct gt_verifier *verifier, const struct gt_helper *helper)
 {
@@ -309,6 +339,8 @@ static int check_argument(struct gt_verifier *verifier, struct helper_call *call
 
 	if (kind == GT_ARG_NONE || (kind == GT_ARG_OPTIONAL && value->type == GT_REG_UNSET))
 		return 0;
+	if (kind == GT_ARG_REGISTER) /* without a list of registers, whatever the argument is */
+		return check_register_number(verifier, regno);
 	error = gt_verify_read(verifier, regno);
 	if (error)
 		return error;
@@ -447,8 +479,6 @@ static int reject_helper(struct gt_verifier *verifier, int32_t number)
 		__BPF_FUNC_MAPPER(NAME)
 #undef NAME
 	};
-	enum { BPFTIME_LATEST = 512 };
-
 	if (number > 0 && number <= LINUX_HELPERS)
 		return gt_reject(verifier,
 				 "program of this type cannot use helper bpf_%s#%d: it is not "
@@ -456,11 +486,7 @@ static int reject_helper(struct gt_verifier *verifier, int32_t number)
 				 (size_t)number < gt_countof(linux_names) ? linux_names[number]
 									  : "helper",
 				 number);
-	return gt_reject(verifier, "invalid func unknown#%d%s", number,
-			 number == BPFTIME_LATEST
-				 ? ": in programs for bpftime it is the number of the device or a "
-				   "register of PTX, neither of which is available; remove the call"
-				 : "");
+	return gt_reject(verifier, "invalid func unknown#%d", number);
 }
 
 int gt_verify_helper(struct gt_verifier *verifier, const struct bpf_insn *insn)

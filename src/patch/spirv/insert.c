@@ -141,7 +141,7 @@ int gt_spirv_translate_programs(struct gt_spirv_patcher *patcher)
 static bool is_accepted(enum gt_section_kind kind)
 {
 	return kind != GT_KIND_CALL && kind != GT_KIND_RETURN && kind != GT_KIND_LINE &&
-	       kind != GT_KIND_LOOP_END && kind != GT_KIND_COPY;
+	       kind != GT_KIND_LOOP_END && kind != GT_KIND_COPY && kind != GT_KIND_BASIC_BLOCK;
 }
 
 int gt_patch_spirv_check(const struct gt_patch_options *options, uint32_t program,

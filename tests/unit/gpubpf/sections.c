@@ -43,6 +43,14 @@ _Static_assert((int)GPUTAP_SPACE_PARAM == (int)GT_SPACE_PARAM, "spaces");
 _Static_assert((int)GPUTAP_COPY == (int)GT_MEMORY_COPY, "accesses");
 _Static_assert((int)GPUTAP_LANE_THREAD_Z == (int)GT_LANE_THREAD_Z, "lane fields");
 
+#define ONE_BLOCK                                                                                  \
+	"a basic block (__BB<n>) is one of a single kernel, and does not return: use it with "     \
+	"kprobe/, and as the only name"
+#define REGISTER_NAMES                                                                             \
+	"names of up to 32 registers of PTX, without their '%', may follow the basic block: "      \
+	"<kernel>__BB<n>__<register>__<register>"
+#define REGISTERS_11 "__a__b__c__d__e__f__g__h__i__j__k"
+
 /* Return a section as text. */
 static const char *read_section(const char *section, const char *program)
 {
@@ -82,6 +90,32 @@ TEST("a section specifies the kind, the level and the kernels of its program")
 	CHECK_STR(read_section("gpu/run", "p"), "run thread *");
 }
 
+TEST("a section of bpftime can be a basic block of a kernel, and list registers of PTX")
+{
+	struct gt_section section;
+	const char *name;
+	size_t length;
+
+	CHECK_STR(read_section("kprobe/add__BB4__r2__rd8", "cuda__add"),
+		  "basic_block thread list add__BB4__r2__rd8");
+	CHECK(!gt_section_read("kprobe/cuda__Z3addv__BB12__r2__my_reg", "p", &section, NULL));
+	CHECK_INT(section.block, 13);
+	CHECK(gt_section_matches(&section, "_Z3addv", NULL));
+	CHECK(!gt_section_matches(&section, "_Z3addv__BB12__r2__my_reg", NULL));
+	CHECK(gt_section_register(&section, 0, &name, &length) && length == 2 &&
+	      !strncmp(name, "r2", 2));
+	CHECK(gt_section_register(&section, 1, &name, &length) && length == 6 &&
+	      !strncmp(name, "my_reg", 6));
+	CHECK(!gt_section_register(&section, 2, &name, &length));
+	CHECK(!gt_section_read("kprobe/_Z3addv__BB0", "p", &section, NULL));
+	CHECK_INT(section.block, 1);
+	CHECK(!section.registers);
+	/* Not the number of a block. */
+	CHECK(!gt_section_read("kprobe/_Z3addv__BBox", "p", &section, NULL));
+	CHECK_INT(section.kind, GT_KIND_ENTRY);
+	CHECK(gt_section_matches(&section, "_Z3addv__BBox", NULL));
+}
+
 TEST("an unknown GPU section is rejected with the known ones")
 {
 #define KNOWN                                                                                      \
@@ -90,7 +124,7 @@ TEST("an unknown GPU section is rejected with the known ones")
 	"gpu/load, gpu/store, "                                                                    \
 	"gpu/memory, gpu/atomic, gpu/copy, gpu/barrier, gpu/barrier_end, gpu/branch, gpu/loop, "   \
 	"gpu/call, "                                                                               \
-	"gpu/return, gpu/loop_end, gpu/line, gpu/run)"
+	"gpu/return, gpu/loop_end, gpu/line, gpu/basic_block, gpu/run)"
 	CHECK_STR(read_section("gpu/entri/x", "p"),
 		  "gpu/entri/x: unknown GPU section, did you mean gpu/entry?" KNOWN);
 	CHECK_STR(read_section("gpu/laod", "p"),
@@ -162,10 +196,22 @@ TEST("an invalid list of kprobe is rejected with the reason")
 	CHECK_STR(read_section("kretprobe/_Z3addv, ,_Z3subv", "p"),
 		  "kretprobe/_Z3addv, ,_Z3subv: a name is empty: names of kernels, separated by "
 		  "commas, must follow the '/'");
-	CHECK_STR(read_section("kprobe/add__BB4__r2__rd8", "cuda__add"),
-		  "kprobe/add__BB4__r2__rd8: basic blocks (__BB<n>) and the registers of PTX "
-		  "cannot be "
-		  "selected; use gpu/branch or gpu/loop, whose context has the line");
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4,_Z3subv", "p"),
+		  "kprobe/_Z3addv__BB4,_Z3subv: " ONE_BLOCK);
+	CHECK_STR(read_section("kretprobe/_Z3addv__BB4", "p"),
+		  "kretprobe/_Z3addv__BB4: " ONE_BLOCK);
+	CHECK_STR(read_section("kprobe/_Z3addv__BB1234567890", "p"),
+		  "kprobe/_Z3addv__BB1234567890: the number of the basic block is too large");
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4r2", "p"),
+		  "kprobe/_Z3addv__BB4r2: " REGISTER_NAMES);
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4__", "p"),
+		  "kprobe/_Z3addv__BB4__: " REGISTER_NAMES);
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4__r1____r2", "p"),
+		  "kprobe/_Z3addv__BB4__r1____r2: " REGISTER_NAMES);
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4__%r1", "p"),
+		  "kprobe/_Z3addv__BB4__%r1: " REGISTER_NAMES);
+	CHECK_STR(read_section("kprobe/_Z3addv__BB4" REGISTERS_11 REGISTERS_11 REGISTERS_11, "p"),
+		  "kprobe/_Z3addv__BB4" REGISTERS_11 REGISTERS_11 REGISTERS_11 ": " REGISTER_NAMES);
 	CHECK_STR(read_section("kprobe/__directly_run,_Z3addv", "p"),
 		  "kprobe/__directly_run,_Z3addv: __directly_run is a program without a kernel: "
 		  "use it "

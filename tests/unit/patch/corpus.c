@@ -10,15 +10,16 @@
 #include "toolkit.h"
 
 /* One set of programs for each level, with one program for each kind of sites. */
-static const char *const sections[][18] = {
+static const char *const sections[][19] = {
 	{"gpu/entry/*", "gpu/exit/*", "gpu/load_begin", "gpu/load", "gpu/store", "gpu/memory",
 	 "gpu/atomic", "gpu/copy", "gpu/barrier", "gpu/barrier_end", "gpu/branch", "gpu/loop",
-	 "gpu/call/*", "gpu/return/*", "gpu/finish/*", "gpu/loop_end", "gpu/line"},
+	 "gpu/call/*", "gpu/return/*", "gpu/finish/*", "gpu/loop_end", "gpu/line",
+	 "gpu/basic_block"},
 	{"gpu/entry.warp/*", "gpu/exit.warp/*", "gpu/load_begin.warp", "gpu/load.warp",
 	 "gpu/store.warp", "gpu/memory.warp", "gpu/atomic.warp", "gpu/copy.warp",
 	 "gpu/barrier.warp", "gpu/barrier_end.warp", "gpu/branch.warp", "gpu/loop.warp",
 	 "gpu/call.warp/*", "gpu/return.warp/*", "gpu/finish.warp/*", "gpu/loop_end.warp",
-	 "gpu/line.warp"},
+	 "gpu/line.warp", "gpu/basic_block.warp"},
 	{"gpu/entry.block/*", "gpu/exit.block/*", "gpu/block_begin", "gpu/block_end"},
 };
 

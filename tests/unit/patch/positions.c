@@ -78,6 +78,8 @@ static const struct position_row {
 	{"loop_end", "", THREADS, WARPS},
 	/* Lines 5 and 6 once, 7 in three iterations. */
 	{"line", "", 5 * THREADS, 5 * WARPS},
+	/* Five of the kernel, one of them in three iterations, and two of the function. */
+	{"basic_block", "", 9 * THREADS - 2 * PREDICATED - 2 * 3 * 2, 9 * WARPS},
 	{"call", "/leave", THREADS, WARPS},
 	{"return", "/leave", THREADS, 2 * WARPS},
 };
