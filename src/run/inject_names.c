@@ -210,6 +210,15 @@ static size_t distance_of(const char *given, const char *name)
 	return strcasestr(name, given) || strcasestr(given, name) ? distance : distance + MAX_NAMES;
 }
 
+/* Overloads of a function are listed once. */
+static bool is_listed(const char *const *listed, size_t count, const char *text)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(listed[i], text))
+			return true;
+	return false;
+}
+
 static void find_nearest(const struct gt_inject_names *names, const struct pattern *pattern,
 			 const char **ret_nearest)
 {
@@ -224,7 +233,8 @@ static void find_nearest(const struct gt_inject_names *names, const struct patte
 		const char *text = name_for(name, pattern);
 		size_t distance = distance_of(gt_strbuf_string(&literals), text), at;
 
-		if (name->is_entry == is_for_functions(pattern))
+		if (name->is_entry == is_for_functions(pattern) ||
+		    is_listed(ret_nearest, count, text))
 			continue;
 		for (at = count; at && distances[at - 1] > distance; at--)
 			continue;

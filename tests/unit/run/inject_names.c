@@ -82,6 +82,21 @@ TEST("one name of a list matches for itself alone")
 	CHECK(is_next(&fixture, 0, "_Z1cv") && is_end(&fixture));
 }
 
+TEST("overloads of a kernel are one near name")
+{
+	static const char *const sections[] = {"gpu/entry/ad", NULL};
+	auto_fixture fixture = {0};
+
+	fixture_open(&fixture, sections, NULL);
+	see(&fixture, "_Z3addPf", "add(float*)");
+	see(&fixture, "_Z4axpyPf", "axpy(float*)");
+	see(&fixture, "_Z3addPfi", "add(float*, int)");
+	CHECK(is_next(&fixture, 0, "ad"));
+	CHECK_STR(fixture.pattern.nearest[0], "add");
+	CHECK_STR(fixture.pattern.nearest[1], "axpy");
+	CHECK(!fixture.pattern.nearest[2]);
+}
+
 TEST("a kernel matches where a section and --kernel select it, both")
 {
 	static const char *const sections[] = {"gpu/entry/add", "gpu/exit/mul", NULL};
