@@ -77,6 +77,8 @@ TEST("a program reads the registers that its section lists, of the scope that th
 	/* The inner %r2, and the outer %r5: the inner range is smaller. */
 	add_probe(&patched, "kprobe/k__BB4__r2", READ_REGISTER(0));
 	add_probe(&patched, "kprobe/k__BB4__r5", READ_REGISTER(0));
+	/* Declared in the inner scope alone. */
+	add_probe(&patched, "kprobe/k__BB4__q", READ_REGISTER(0) "\nadd r6, 1");
 	CHECK(run_blocks(&patched));
 	CHECK_INT(patched.counts[0], 10 * 0x123456789);
 	CHECK_INT(patched.counts[1], 10 * 0x123456789);
@@ -86,6 +88,7 @@ TEST("a program reads the registers that its section lists, of the scope that th
 	CHECK_INT(patched.counts[5], 6);
 	CHECK_INT(patched.counts[6], 2 * 5 + 6 * 7);
 	CHECK_INT(patched.counts[7], 8 * 77);
+	CHECK_INT(patched.counts[8], 8);
 	CHECK_INT(patched.result.rejected, 0);
 }
 
