@@ -17,6 +17,8 @@ enum {
 	SHT_CUDA_SHARED = 0x7000000a,
 	SHT_CUDA_PARAMETERS = 0x70000064, /* .nv.constant0.KERNEL */
 };
+/* The section of variables in constant memory, .nv.constant3. */
+enum { SHT_CUDA_CONSTANT = 0x70000067 };
 
 struct symbols_walk {
 	gt_cubin_symbol_visit *visit;
@@ -28,14 +30,17 @@ static bool is_variable(unsigned type)
 	return type == STT_OBJECT || (type >= STT_CUDA_TEXTURE && type <= STT_CUDA_OBJECT);
 }
 
-/* Whether a variable is in a section whose variables are no state of the module. */
-static bool is_private(const struct cubin_reader *reader, const Elf64_Sym *symbol)
+/* The type of the section that a symbol is in; SHT_NULL: none. */
+static Elf64_Word find_section_type(const struct cubin_reader *reader, const Elf64_Sym *symbol)
 {
-	Elf64_Word type;
-
 	if (symbol->st_shndx >= reader->section_count)
-		return false;
-	type = cubin_section_at(reader, symbol->st_shndx).sh_type;
+		return SHT_NULL;
+	return cubin_section_at(reader, symbol->st_shndx).sh_type;
+}
+
+/* Whether the variables of a section of this type are no state of the module. */
+static bool is_private(Elf64_Word type)
+{
 	return type == SHT_CUDA_LOCAL || type == SHT_CUDA_SHARED || type == SHT_CUDA_PARAMETERS;
 }
 
@@ -43,6 +48,7 @@ static int visit_symbol(struct cubin_reader *reader, void *context, uint32_t ind
 			const Elf64_Sym *symbol, struct cubin_bytes names)
 {
 	const struct symbols_walk *walk = context;
+	Elf64_Word section = find_section_type(reader, symbol);
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	struct gt_cubin_symbol found = {
 		.is_function = type == STT_FUNC,
@@ -55,8 +61,10 @@ static int visit_symbol(struct cubin_reader *reader, void *context, uint32_t ind
 	/* The linker itself defines the variables that are undefined and not global. */
 	if (!found.is_defined && !found.is_function && ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL)
 		return 0;
-	if (found.is_defined && !found.is_function && is_private(reader, symbol))
+	if (found.is_defined && !found.is_function && is_private(section))
 		return 0;
+	if (!found.is_function && section == SHT_CUDA_CONSTANT)
+		found.constant_bytes = symbol->st_size;
 	found.name = cubin_string_at(reader, names, symbol->st_name);
 	return walk->visit(walk->context, &found);
 }

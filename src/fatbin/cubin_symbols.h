@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/diag.h"
 
@@ -15,6 +16,7 @@ struct gt_cubin_symbol {
 	bool is_function; /* else a variable, or a reference of a texture, surface or sampler */
 	bool is_defined;  /* in this cubin; else others are to have it */
 	bool is_local;    /* others cannot name it */
+	uint64_t constant_bytes; /* of a variable that is defined in the constant bank, else 0 */
 };
 
 /* Sees a symbol. Another value than 0 ends the iteration. */

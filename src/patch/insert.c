@@ -33,38 +33,6 @@ static const struct gt_patch_program *program_at(const struct gt_patcher *patche
 
 /* ---- translation ----------------------------------------------------------------------- */
 
-static uint64_t programs_with_sites(const struct gt_patcher *patcher)
-{
-	uint64_t programs = 0;
-
-	gt_vec_each (site, &patcher->result->sites)
-		programs |= site->programs;
-	return programs;
-}
-
-static bool const_bank_is_full(const struct gt_patcher *patcher)
-{
-	enum { CONST_BANK = 65536, PER_SYMBOL = 16 };
-	const struct gt_bpf_object *object = patcher->options->object;
-	uint64_t bytes = (uint64_t)PER_SYMBOL * ((object ? object->map_count : 0) + 3) +
-			 (patcher->private_arrays ? GT_OFFSET_TABLE_BYTES : 0);
-
-	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
-		if (item->kind != GT_PTX_ITEM_VARIABLES)
-			continue;
-		for (const struct gt_ptx_variable *variable = item->variables; variable;
-		     variable = variable->next)
-			if (variable->space == GT_PTX_SPACE_CONST)
-				bytes += gt_ptx_variable_size(variable);
-	}
-	return bytes > CONST_BANK;
-}
-
-static bool symbols_are_global(const struct gt_patcher *patcher)
-{
-	return patcher->options->symbols_global || const_bank_is_full(patcher);
-}
-
 /*
  * From sm_70 on, lanes that skip a program may continue while others wait in it, also beyond the
  * point where their paths join. What the kernel executes next may need them together: matrix
@@ -91,7 +59,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		.version = module->version_major * 10 + module->version_minor,
 		.prefix = prefix_of(patcher),
 		.output_bytes = options->output_bytes,
-		.symbols_global = symbols_are_global(patcher),
+		.symbols_global = patcher->set->symbols_global,
 		.private_arrays = patcher->private_arrays,
 		.stack_outside = true,
 		.symbols = options->symbols,
@@ -145,11 +113,9 @@ static void count_rejected(struct gt_patcher *patcher)
 
 int gt_patch_translate(struct gt_patcher *patcher)
 {
-	uint64_t programs = programs_with_sites(patcher);
+	uint64_t programs = gt_patch_programs_with_sites(patcher);
 	int error = 0;
 
-	patcher->private_arrays = programs && patcher->module->sm < GT_OFFSET_TABLE_END &&
-				  gt_ptx_has_private_arrays(patcher->module);
 	for (uint32_t i = 0; i < patcher->options->program_count && !error; i++)
 		if (programs >> i & 1 && program_at(patcher, i)->program)
 			error = translate_program(patcher, i);
@@ -225,8 +191,7 @@ static void put_switch_test(const struct gt_patcher *patcher, uint32_t program, 
 			 "\tld.%s.u64 %sat_switches, [%sswitches];\n"
 			 "\tld.volatile.global.u32 %sat_on, [%sat_switches+%u];\n"
 			 "\tsetp.eq.u32 %sat_off, %sat_on, 0;\n",
-			 p, p, p, symbols_are_global(patcher) ? "global" : "const", p, p, p, p,
-			 program * 4, p, p);
+			 p, p, p, gt_patch_symbol_space(patcher), p, p, p, p, program * 4, p, p);
 	if (votes && gt_patch_has_sync(patcher->module))
 		gt_strbuf_printf(buffer,
 				 "\tactivemask.b32 %sat_on;\n"
@@ -423,40 +388,6 @@ static bool keep_item(void *context, const struct gt_ptx_item *item)
 	return gt_patch_keeps(context, item);
 }
 
-static const char *symbol_space(const struct gt_patcher *patcher)
-{
-	return symbols_are_global(patcher) ? "global" : "const";
-}
-
-/* A symbol with the device address of memory shared with the host. */
-static void declare_address(const struct gt_patcher *patcher, const char *name, uint64_t address,
-			    struct gt_strbuf *buffer)
-{
-	gt_strbuf_printf(buffer, ".weak .%s .align 8 .b64 %s%s[1] = {0x%" PRIx64 "};\n",
-			 symbol_space(patcher), prefix_of(patcher), name, address);
-}
-
-bool gt_patch_records_shapes(const struct gt_patcher *patcher)
-{
-	for (uint32_t i = 0; i < patcher->module->function_count; i++)
-		if (patcher->functions[i].shaped)
-			return true;
-	return false;
-}
-
-static void declare_symbols(void *context, struct gt_strbuf *buffer)
-{
-	struct gt_patcher *patcher = context;
-
-	gt_strbuf_puts(buffer, gt_strbuf_string(&patcher->translation.declarations));
-	if (patcher->options->switchable)
-		declare_address(patcher, "switches", patcher->options->switches, buffer);
-	if (gt_patch_records_shapes(patcher))
-		declare_address(patcher, "shapes", patcher->options->shapes, buffer);
-	gt_patch_declare_exit_counters(patcher, buffer);
-	gt_patch_put_functions(patcher, buffer);
-}
-
 /* How often each thread has passed the start of each loop. */
 static void put_trip_counters(const struct gt_patcher *patcher,
 			      const struct gt_patch_function *function, struct gt_strbuf *buffer)
@@ -483,7 +414,7 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	put_trip_counters(patcher, known, buffer);
 	if (known->first_site != UINT32_MAX)
 		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
-	gt_patch_put_shape(patcher, function, symbol_space(patcher), buffer);
+	gt_patch_put_shape(patcher, function, buffer);
 	if (gt_patch_counts_exits(patcher, function))
 		gt_patch_put_exit_counter(patcher, buffer);
 	site = next_site(patcher, function, NULL);
@@ -590,7 +521,7 @@ int gt_patch_print(struct gt_patcher *patcher)
 	const struct gt_ptx_additions additions = {
 		.context = patcher,
 		.keep = keep_item,
-		.declare = declare_symbols,
+		.declare = gt_patch_declare_symbols,
 		.begin = begin_function,
 		.end = end_function,
 		.before = before_statement,

@@ -290,6 +290,14 @@ static int see_function(struct gt_patch_code *code, const struct gt_cubin_symbol
 	return gt_hash_set_str(code->functions, symbol->name, (void *)kind);
 }
 
+/* The size is hostile: what exceeds the bank counts as no more than that. */
+static void count_constant(struct gt_patch_code *code, const struct gt_cubin_symbol *symbol)
+{
+	const uint64_t max = UINT32_MAX;
+
+	code->constant_bytes += symbol->constant_bytes < max ? symbol->constant_bytes : max;
+}
+
 static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 {
 	/* The device runtime's own version. Its variables are tables that nothing writes. */
@@ -303,6 +311,7 @@ static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 	facts->is_runtime |= symbol->name && symbol->is_defined && !strcmp(symbol->name, runtime);
 	facts->code->is_incomplete |= !symbol->name;
 	facts->has_variables |= !is_literal;
+	count_constant(facts->code, symbol);
 	return 0;
 }
 

@@ -435,6 +435,29 @@ static int find_all_sites(struct gt_patcher *patcher)
 	return error;
 }
 
+uint64_t gt_patch_programs_with_sites(const struct gt_patcher *patcher)
+{
+	uint64_t programs = 0;
+
+	gt_vec_each (site, &patcher->result->sites)
+		programs |= site->programs;
+	return programs;
+}
+
+/* Find the sites of all modules, whose numbers continue those of the modules before. */
+static int find_sites_of_set(struct gt_patch_set *set)
+{
+	uint32_t sites = set->patchers->options->first_site;
+	int error = 0;
+
+	gt_patch_each (patcher, set) {
+		patcher->first_site = sites;
+		error = error ? error : find_all_sites(patcher);
+		sites += (uint32_t)patcher->result->sites.count;
+	}
+	return error;
+}
+
 /* ---- the whole ------------------------------------------------------------------------- */
 
 static int check_options(const struct gt_patch_options *options, struct gt_diag *diag)
@@ -464,27 +487,20 @@ static int allocate_tables(struct gt_patcher *patcher)
 	return 0;
 }
 
-/* Find the sites of a module, whose numbers continue those of the modules before it. */
-static int find_and_translate(struct gt_patcher *patcher)
-{
-	int error = find_all_sites(patcher);
-
-	if (!error && patcher->result->scope != GT_PATCH_NONE)
-		error = gt_patch_translate(patcher);
-	return error ? error : patcher->error;
-}
-
 static int find_programs_sites(struct gt_patch_set *set)
 {
-	uint32_t sites = set->patchers->options->first_site;
 	int error = 0;
 
 	gt_patch_each (patcher, set)
 		error = error ? error : gt_patch_check_block_ends(patcher);
+	if (!error)
+		error = find_sites_of_set(set);
+	if (!error)
+		gt_patch_choose_symbol_space(set);
 	gt_patch_each (patcher, set) {
-		patcher->first_site = sites;
-		error = error ? error : find_and_translate(patcher);
-		sites += (uint32_t)patcher->result->sites.count;
+		if (!error && patcher->result->scope != GT_PATCH_NONE)
+			error = gt_patch_translate(patcher);
+		error = error ? error : patcher->error;
 	}
 	gt_patch_each (patcher, set)
 		if (!error && patcher->result->scope != GT_PATCH_NONE)

@@ -83,6 +83,7 @@ struct gt_patch_set {
 	GT_VEC(struct gt_patch_import) imports;
 	struct gt_patch_reaches kept;   /* of a side module */
 	struct gt_patch_reaches called; /* by the machine code */
+	bool symbols_global;            /* added symbols are .global, in all modules */
 };
 
 #define gt_patch_each(patcher, set)                                                                \
@@ -158,6 +159,9 @@ void gt_patch_put_stack(const struct gt_patcher *patcher, uint64_t programs,
 void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *function,
 		     uint32_t sites, const char *format, ...) gt_printf(5, 6);
 
+/* The programs that run at a site of the module. */
+uint64_t gt_patch_programs_with_sites(const struct gt_patcher *patcher);
+
 /* Whether programs of the kind FINISH run in a function: early exits are sites then. */
 bool gt_patch_finishes(const struct gt_patcher *patcher, const struct gt_ptx_function *function);
 
@@ -207,9 +211,19 @@ bool gt_patch_put_call(const struct gt_patcher *patcher, uint32_t program,
  */
 int gt_patch_plan_shapes(struct gt_patcher *patcher);
 bool gt_patch_records_shapes(const struct gt_patcher *patcher);
-/* At a kernel's start: record the shape. symbol_space: that of <prefix>shapes. */
+/* At a kernel's start: record the shape. */
 void gt_patch_put_shape(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
-			const char *symbol_space, struct gt_strbuf *buffer);
+			struct gt_strbuf *buffer);
+
+/*
+ * symbols.c: choose the space of the added symbols (`symbols_global`), once the sites are found and
+ * before programs are translated.
+ */
+void gt_patch_choose_symbol_space(struct gt_patch_set *set);
+/* "const" or "global". */
+const char *gt_patch_symbol_space(const struct gt_patcher *patcher);
+/* At module scope: the symbols, and the functions of programs. A callback of the printer. */
+void gt_patch_declare_symbols(void *patcher, struct gt_strbuf *buffer);
 
 /* insert.c: translate the programs that have sites; print the module. 0 or -Exxx. */
 int gt_patch_translate(struct gt_patcher *patcher);

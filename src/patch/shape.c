@@ -99,6 +99,14 @@ int gt_patch_plan_shapes(struct gt_patcher *patcher)
 	return error;
 }
 
+bool gt_patch_records_shapes(const struct gt_patcher *patcher)
+{
+	for (uint32_t i = 0; i < patcher->module->function_count; i++)
+		if (patcher->functions[i].shaped)
+			return true;
+	return false;
+}
+
 /* ---- text ------------------------------------------------------------------------------ */
 
 /* OR a special register into a word, from a bit on. */
@@ -148,7 +156,7 @@ static void put_record(const struct gt_patcher *patcher, uint32_t map, struct gt
 }
 
 void gt_patch_put_shape(const struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
-			const char *symbol_space, struct gt_strbuf *buffer)
+			struct gt_strbuf *buffer)
 {
 	uint64_t programs = patcher->functions[kernel->number].shaped;
 	const struct gt_bpf_object *object = patcher->options->object;
@@ -164,7 +172,7 @@ void gt_patch_put_shape(const struct gt_patcher *patcher, const struct gt_ptx_fu
 	gt_strbuf_printf(buffer,
 			 "\tld.%s.u64 %sat_shapes, [%sshapes];\n"
 			 "\tmov.u64 %sat_grid, 0;\n\tmov.u64 %sat_block, 0;\n",
-			 symbol_space, p, p, p, p);
+			 gt_patch_symbol_space(patcher), p, p, p, p);
 	put_dimension(p, "grid", "nctaid.x", 0, buffer);
 	put_dimension(p, "grid", "nctaid.y", GT_PATCH_GRID_Y, buffer);
 	put_dimension(p, "grid", "nctaid.z", GT_PATCH_GRID_Z, buffer);

@@ -18,6 +18,11 @@ struct made_kernel {
 	int is_variable;
 	int is_undefined; /* others are to have it */
 	int is_local;
+	unsigned int constant_bytes; /* of a variable in constant memory; at most 32 */
+};
+
+enum {
+	CONSTANT_SECTION = 3, /* its index */
 };
 
 /* Section headers with their names, and the bytes of the sections so far. */
@@ -87,7 +92,10 @@ static inline void add_symbols(struct cubin_maker *maker, const struct made_kern
 				ELF64_ST_INFO(kernels[i - 1].is_local ? STB_LOCAL : STB_GLOBAL,
 					      kernels[i - 1].is_variable ? 13 : STT_FUNC);
 			symbol.st_other = kernels[i - 1].is_device ? 0 : 0x10;
-			symbol.st_shndx = kernels[i - 1].is_undefined ? SHN_UNDEF : 1;
+			symbol.st_shndx = kernels[i - 1].is_undefined     ? SHN_UNDEF
+					  : kernels[i - 1].constant_bytes ? CONSTANT_SECTION
+									  : 1;
+			symbol.st_size = kernels[i - 1].constant_bytes;
 			gt_strbuf_puts(&strings, kernels[i - 1].name);
 			gt_strbuf_putc(&strings, 0);
 		}
@@ -95,6 +103,19 @@ static inline void add_symbols(struct cubin_maker *maker, const struct made_kern
 	}
 	add_section(maker, "", ".strtab", SHT_STRTAB, &strings, 0, 0);
 	add_section(maker, "", ".symtab", SHT_SYMTAB, &symbols, 0, 1);
+}
+
+/* The section of variables in constant memory, if there are any. */
+static inline void add_constants(struct cubin_maker *maker, const struct made_kernel *kernels,
+				 size_t count)
+{
+	struct gt_strbuf bytes = {.data = (char[32]){0}, .length = 32};
+
+	for (size_t i = 0; i < count; i++)
+		if (kernels[i].constant_bytes) {
+			add_section(maker, "", ".nv.constant3", 0x70000067, &bytes, 0, 0);
+			return;
+		}
 }
 
 /* What a cubin with line information has, beside its kernels. */
@@ -157,6 +178,7 @@ static inline char *make_cubin_with(const struct made_kernel *kernels, size_t co
 	gt_strbuf_add(&maker.bytes, (const char *)&header, sizeof(header));
 	add_section(&maker, "", "", SHT_NULL, NULL, 0, 0);
 	add_symbols(&maker, kernels, count);
+	add_constants(&maker, kernels, count);
 	add_source(&maker, source);
 	if (source->tool)
 		add_note(&maker, source->tool, source->options);

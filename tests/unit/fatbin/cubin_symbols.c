@@ -12,13 +12,15 @@
 #include "temporary.h"
 #include "toolkit.h"
 
-/* One word a symbol: its kind (f or v), + if it is defined, and its name. */
+/* One word a symbol: its kind (f or v), + if it is defined, its name, and :BYTES of constants. */
 static int put_symbol(void *context, const struct gt_cubin_symbol *symbol)
 {
 	struct gt_strbuf *text = context;
 
 	gt_strbuf_printf(text, "%s%c%c%s", text->length ? " " : "", symbol->is_function ? 'f' : 'v',
 			 symbol->is_defined ? '+' : '-', symbol->name ? symbol->name : "?");
+	if (symbol->constant_bytes)
+		gt_strbuf_printf(text, ":%llu", (unsigned long long)symbol->constant_bytes);
 	return 0;
 }
 
@@ -30,13 +32,15 @@ TEST("a cubin has functions and variables, and needs others")
 		{.name = "missing", .is_device = 1, .is_undefined = 1},
 		{.name = "variable", .is_variable = 1},
 		{.name = "far", .is_variable = 1, .is_undefined = 1},
+		{.name = "constant", .is_variable = 1, .constant_bytes = 24},
 	};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	size_t size;
-	gt_autofree char *cubin = make_cubin(symbols, 5, 0, &size);
+	gt_autofree char *cubin = make_cubin(symbols, 6, 0, &size);
 
 	CHECK_INT(gt_cubin_each_symbol(cubin, size, put_symbol, &text, NULL), 0);
-	CHECK_STR(gt_strbuf_string(&text), "f+kernel f+function f-missing v+variable v-far");
+	CHECK_STR(gt_strbuf_string(&text),
+		  "f+kernel f+function f-missing v+variable v-far v+constant:24");
 	CHECK_INT(gt_cubin_each_symbol("text", 4, put_symbol, &text, NULL), -ENOEXEC);
 }
 
@@ -104,7 +108,7 @@ TEST("what nvcc keeps in shared and local memory and parameters is no variable o
 		"	p[threadIdx.x] = call(shared[31 - threadIdx.x]) + kept++;\n"
 		"	launched<<<1, 1>>>(p);\n}\n";
 	static const char *const symbols[] = {"f+_Z1kPi", "f-_Z4calli", "f-_Z8launchedPi",
-					      "v-far",    "v+own",      "v+constant"};
+					      "v-far",    "v+own",      "v+constant:16"};
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	gt_auto_file cubin = {0};
 

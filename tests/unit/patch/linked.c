@@ -653,4 +653,17 @@ TEST("each container of a member of an archive is read")
 	CHECK(linked.code.has_variables);
 }
 
+TEST("the constants of all machine code are counted")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "first", .is_variable = 1, .constant_bytes = 24},
+		{.name = "second", .is_variable = 1, .is_local = 1, .constant_bytes = 8},
+		{.name = "state", .is_variable = 1},
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, symbols, gt_countof(symbols));
+	CHECK_INT(linked.code.constant_bytes, 32);
+}
+
 TEST_MAIN
