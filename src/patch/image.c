@@ -231,16 +231,33 @@ static int list_parts(uint32_t device, struct gt_patch_selection *selection)
 	return error;
 }
 
+/* Check the size of all parts before memory is allocated for any of them. */
+static int check_parts(const struct gt_patch_selection *selection, struct gt_diag *diag)
+{
+	uint64_t budget = GT_FATBIN_MAX_PAYLOAD;
+
+	if (selection->parts.count > GT_CUBIN_MAX_TEXTS)
+		return gt_diag(diag, -E2BIG, "patch", NULL,
+			       "the module is linked from more than %d others", GT_CUBIN_MAX_TEXTS);
+	gt_vec_each (part, &selection->parts) {
+		if ((*part)->size > budget)
+			return gt_diag(diag, -E2BIG, "patch", NULL,
+				       "the module is linked from more than %d MiB of PTX",
+				       GT_FATBIN_MAX_PAYLOAD >> 20);
+		budget -= (*part)->size;
+	}
+	return 0;
+}
+
 /* The texts of several PTX entries, with the options of the first one. */
 static int select_parts(struct gt_patch_selection *selection, struct gt_diag *diag)
 {
 	const struct gt_fatbin_entry *first = selection->parts.items[0];
 	struct gt_cubin_ptx *ptx = &selection->ptx;
-	int error = 0;
+	int error = check_parts(selection, diag);
 
-	if (selection->parts.count > GT_CUBIN_MAX_TEXTS)
-		return gt_diag(diag, -E2BIG, "patch", NULL,
-			       "the module is linked from more than %d others", GT_CUBIN_MAX_TEXTS);
+	if (error)
+		return error;
 	gt_vec_each (part, &selection->parts) {
 		gt_auto_fatbin_payload payload = {0};
 

@@ -538,6 +538,28 @@ TEST("a part whose PTX the linked cubin carries is not linked twice; others may 
 	CHECK_INT(inputs[1].size, sizes[2]);
 }
 
+TEST("PTX of all parts of a linked program has a limit, however small it is when compressed")
+{
+	enum { PART = 16 << 20, PARTS = (256 << 20) / PART };
+	static const char kernel[] = KERNEL("sm_75", "k");
+	gt_autofree char *text = malloc(PART);
+	const struct gt_fatbin_source source = {
+		.kind = GT_FATBIN_KIND_PTX, .architecture = 75, .data = text, .size = PART};
+	gt_auto_strbuf part = GT_STRBUF_INIT, all = GT_STRBUF_INIT;
+	auto_patched_image patched = {0};
+
+	if (!text)
+		SKIP("out of memory");
+	memset(text, ' ', PART);
+	memcpy(text, kernel, sizeof(kernel) - 1);
+	CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_ZSTD, &part, NULL), 0);
+	for (size_t i = 0; i <= PARTS; i++)
+		gt_strbuf_add(&all, part.data, part.length);
+	patch_data(&patched, "gpu/entry/k", all.data, all.length, 90);
+	CHECK_INT(patched.error, -E2BIG);
+	CHECK_STR(patched.diag.text, "the module is linked from more than 256 MiB of PTX");
+}
+
 typedef int find_ptx(void *context, const void *cubin, size_t size, struct gt_cubin_ptx *ptx);
 
 /* The texts of any cubin, as if they had been recorded. */
