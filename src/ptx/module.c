@@ -292,16 +292,37 @@ static int parse_items(struct ptx_parser *parser)
 	return 0;
 }
 
+/* An alias is a device function without a body (PTX ISA, .alias), and has one target. */
+static int define_alias(struct ptx_parser *parser, const struct gt_ptx_item *item)
+{
+	const struct gt_ptx_function *alias = item->alias->alias, *target = item->alias->target;
+	struct ptx_name *name = name_of(alias->name);
+
+	if (alias->is_entry || target->is_entry)
+		return ptx_fail_at(parser, &item->position, -EINVAL,
+				   "\"%.200s\": a kernel neither is nor has an alias",
+				   alias->is_entry ? alias->name : target->name);
+	if (name->definition)
+		return ptx_fail_at(parser, &item->position, -EINVAL,
+				   "the alias \"%.200s\" has a definition already", alias->name);
+	name->definition = name_of(target->name)->definition;
+	return 0;
+}
+
+static int define_aliases(struct ptx_parser *parser)
+{
+	int error = 0;
+
+	for (const struct gt_ptx_item *item = parser->module->items; item && !error;
+	     item = item->next)
+		if (item->kind == GT_PTX_ITEM_ALIAS)
+			error = define_alias(parser, item);
+	return error;
+}
+
 /* Links declarations to the definition with the body or the memory. */
 static void find_definitions(struct gt_ptx_module *module)
 {
-	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
-		if (item->kind == GT_PTX_ITEM_ALIAS) {
-			struct ptx_name *alias = name_of(item->alias->alias->name);
-
-			if (!alias->definition)
-				alias->definition = name_of(item->alias->target->name)->definition;
-		}
 	for (struct gt_ptx_function *function = module->functions; function;
 	     function = function->next)
 		function->definition = name_of(function->name)->definition;
@@ -325,6 +346,8 @@ static int parse_module(struct ptx_parser *parser)
 		error = parse_target(parser);
 	if (!error)
 		error = parse_items(parser);
+	if (!error)
+		error = define_aliases(parser);
 	if (error)
 		return error;
 	find_definitions(module);
