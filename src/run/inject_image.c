@@ -327,13 +327,23 @@ static int compare_names(const void *one, const void *other)
 	return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-/* Sort the names of the kernels that programs match, and print them. */
-static int put_names(const char **names, size_t count, struct gt_strbuf *text)
+/*
+ * Sort the names of the kernels that programs match, and print each once: static kernels of several
+ * modules may have one name. *count becomes that of the names.
+ */
+static int put_names(const char **names, uint32_t *count, struct gt_strbuf *text)
 {
-	if (count)
-		qsort(names, count, sizeof(*names), compare_names);
-	for (size_t i = 0; i < count; i++)
+	const uint32_t all = *count;
+
+	if (all)
+		qsort(names, all, sizeof(*names), compare_names);
+	*count = 0;
+	for (uint32_t i = 0; i < all; i++) {
+		if (i && !strcmp(names[i - 1], names[i]))
+			continue;
 		gt_strbuf_add(text, names[i], strlen(names[i]) + 1);
+		++*count;
+	}
 	if (text->failed)
 		return -ENOMEM;
 	return text->length > GT_AGENT_MAX_NAMES ? -E2BIG : 0;
@@ -344,12 +354,12 @@ static int put_names(const char **names, size_t count, struct gt_strbuf *text)
  * match, which nobody can change, or -1. The names are sorted.
  */
 static int make_reply_file(const void *content, size_t size, enum gt_patch_scope scope,
-			   const char **names, size_t count, struct gt_agent_reply *reply)
+			   const char **names, uint32_t count, struct gt_agent_reply *reply)
 {
 	gt_auto_strbuf text = GT_STRBUF_INIT;
 	int fd = -1;
 
-	if (put_names(names, count, &text))
+	if (put_names(names, &count, &text))
 		return -1;
 	if (gt_may_write(size + text.length))
 		fd = memfd_create("gputap-patched", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -360,7 +370,7 @@ static int make_reply_file(const void *content, size_t size, enum gt_patch_scope
 	}
 	reply->verdict = scope == GT_PATCH_SIDE ? GT_AGENT_SIDE : GT_AGENT_WHOLE;
 	reply->size = size;
-	reply->kernels = (uint32_t)count;
+	reply->kernels = count;
 	reply->names_size = (uint32_t)text.length;
 	reply->flags |= scope == GT_PATCH_NONE ? GT_AGENT_UNPATCHED : 0;
 	return fd;
@@ -370,10 +380,10 @@ static int make_patched_file(const struct gt_patch_image *image, struct gt_agent
 {
 	const struct gt_patch_result *result = &image->result;
 	const struct gt_strbuf *content = image->fatbin.length ? &image->fatbin : &image->inputs;
-	size_t count = result->kernels.count;
+	uint32_t count = (uint32_t)result->kernels.count;
 	gt_autofree const char **names = calloc(count + 1, sizeof(*names));
 
-	for (size_t i = 0; names && i < count; i++)
+	for (uint32_t i = 0; names && i < count; i++)
 		names[i] = result->kernels.items[i].name;
 	if (content == &image->inputs)
 		reply->flags |= GT_AGENT_LINKED;

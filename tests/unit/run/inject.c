@@ -65,6 +65,28 @@ TEST("each site has its function, its instruction and its source lines")
 	close(image);
 }
 
+TEST("static kernels of one name in several modules are one name in the answer")
+{
+	static const char text[] =
+		".version 7.8\n.target sm_75\n.address_size 64\n.entry k()\n{\n\tret;\n}\n";
+	const struct gt_fatbin_source source = {
+		.kind = GT_FATBIN_KIND_PTX, .architecture = 75, .data = text, .size = sizeof(text)};
+	gt_auto_strbuf image = GT_STRBUF_INIT;
+	gt_autoclose int file = memfd_create("image", MFD_CLOEXEC), patched = -1, socket = -1;
+	auto_collector collector = {0};
+	struct gt_agent_reply reply = {0};
+
+	if (!collector_open(&collector))
+		return;
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(gt_fatbin_write(&source, 1, GT_FATBIN_COMPRESSION_NONE, &image, NULL), 0);
+	CHECK(write(file, image.data, image.length) == (ssize_t)image.length);
+	CHECK_INT(ask(&collector, image_request(image.length), file, &reply, &patched, &socket),
+		  GT_AGENT_WHOLE);
+	CHECK_INT(reply.kernels, 1);
+	CHECK_INT(reply.names_size, 2);
+}
+
 TEST("what the driver rejects once patched counts as rejected, with its error")
 {
 	auto_collector collector = {0};
