@@ -239,10 +239,10 @@ TEST("a large image without PTX for the device is not wanted again in this run")
 
 /* ---- images whose sites are all rejected ------------------------------------------------ */
 
-/* The end of a block cannot be found where shared memory has a size that launches choose. */
+/* The end of a block cannot be found where threads exit in a device function. */
 #define REJECTED                                                                                   \
-	".version 7.8\n.target sm_75\n.address_size 64\n.extern .shared .align 4 .b8 dynamic[];\n" \
-	".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n\tst.shared.u32 [dynamic], 1;\n\tret;\n}\n"
+	".version 7.8\n.target sm_75\n.address_size 64\n.func f()\n{\n\texit;\n}\n"                \
+	".visible .entry k()\n{\n\tcall f;\n\tret;\n}\n"
 
 TEST("an image whose sites were all rejected is not patched again, in this run or a later one")
 {
