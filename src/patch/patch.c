@@ -51,18 +51,27 @@ void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *f
 	patcher->error = patcher->error ? patcher->error : error;
 }
 
-/* A prefix that occurs nowhere in the text, so that no name of ours is one of the module's. */
-static int choose_prefix(struct gt_patcher *patcher)
+static bool has_text(const struct gt_patch_set *set, const char *text)
 {
-	char *prefix = patcher->result->prefix;
+	gt_patch_each (patcher, set)
+		if (strstr(patcher->module->text, text))
+			return true;
+	return false;
+}
 
-	strcpy(prefix, "gputap_");
-	for (unsigned i = 1; strstr(patcher->module->text, prefix); i++) {
+/* A prefix that occurs nowhere in the texts, so that no name of ours is one of the modules'. */
+static int choose_prefix(const struct gt_patch_set *set)
+{
+	char prefix[GT_MAX_PREFIX + 1] = "gputap_";
+
+	for (unsigned i = 1; has_text(set, prefix); i++) {
 		if (i == 1000)
-			return gt_diag(patcher->diag, -EINVAL, "patch", NULL,
+			return gt_diag(set->patchers->diag, -EINVAL, "patch", NULL,
 				       "the module uses every prefix for added names");
-		snprintf(prefix, GT_MAX_PREFIX, "gputap%u_", i);
+		snprintf(prefix, sizeof(prefix), "gputap%u_", i);
 	}
+	gt_patch_each (patcher, set)
+		memcpy(patcher->result->prefix, prefix, sizeof(prefix));
 	return 0;
 }
 
@@ -533,10 +542,10 @@ static int patch(struct gt_patch_set *set)
 {
 	int error = 0;
 
-	gt_patch_each (patcher, set) {
+	gt_patch_each (patcher, set)
 		error = error ? error : allocate_tables(patcher);
-		error = error ? error : choose_prefix(patcher);
-	}
+	if (!error)
+		error = choose_prefix(set);
 	if (!error)
 		error = gt_patch_match(set);
 	if (!error)

@@ -160,7 +160,7 @@ struct gt_patch_result {
 	enum gt_patch_scope scope;
 	const char *whole_reason; /* WHOLE: why no side module will do; static, or the module's */
 	struct gt_strbuf text;    /* PTX */
-	char prefix[GT_MAX_PREFIX + 1]; /* of all names that were added */
+	char prefix[GT_MAX_PREFIX + 1]; /* of all names that were added; one for all modules */
 	uint32_t found, patched, rejected;
 	uint32_t module_kernels; /* of the module, matched or not */
 	uint32_t compiled;       /* kernels in the text */

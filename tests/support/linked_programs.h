@@ -69,6 +69,7 @@ static struct linked_program {
 	bool no_aliases;           /* set before it is made: it has none */
 	enum linked_linkage globals[GLOBALS][MAX_PARTS];
 	struct linked_table tables[MAX_PARTS];
+	uint32_t named; /* a module with a name like those that are added; MAX_PARTS…: none */
 	/* Results of the walk. */
 	struct linked_memory memory;
 	struct linked_counts counts[MAX_NAMES][MAX_PARTS];
@@ -195,6 +196,7 @@ static inline void make_linked(void)
 	linked.names = linked.kernels + 1 + random_number(MAX_FUNCTIONS);
 	for (uint32_t name = 0; name < linked.names; name++)
 		make_name(name, has_globals);
+	linked.named = random_number(2 * MAX_PARTS);
 	for (int global = 0; global < GLOBALS; global++)
 		make_linkages(linked.globals[global], true);
 	for (uint32_t part = 0; part < linked.parts; part++)
@@ -506,6 +508,8 @@ static inline void write_part(struct gt_strbuf *text, uint32_t part)
 {
 	linked.part = part;
 	gt_strbuf_puts(text, PTX_HEADER);
+	if (part == linked.named)
+		gt_strbuf_puts(text, ".visible .const .align 8 .b64 gputap_map_0[2];\n");
 	write_declarations(text);
 	write_globals(text);
 	write_tables(text);

@@ -312,6 +312,21 @@ TEST("a kernel that several modules have, as of a template, is one kernel")
 	CHECK_INT(one.parts[2].result.kernels.count, 0);
 }
 
+TEST("the names that are added to linked modules are in none of them")
+{
+	static const char *const texts[] = {
+		MODULE(".visible .global .b64 gputap_map_0[2];\n" ENTRY("k", "")),
+		MODULE(ENTRY("l", "")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	patch_linked(&linked, "gpu/entry/*", NULL, texts);
+	CHECK_STR(linked.parts[0].result.prefix, "gputap1_");
+	CHECK_STR(linked.parts[1].result.prefix, "gputap1_");
+	CHECK(has(&linked, 1, "gputap1_map_0") && !has(&linked, 1, "gputap_"));
+}
+
 TEST("three weak functions of one name lead to what any of them uses")
 {
 	static const char *const texts[] = {

@@ -144,12 +144,10 @@ static void set_symbols(struct sg_module *module)
 	struct sg_variable_info info;
 	char name[64];
 
-	for (uint32_t i = 0; i < linked.parts; i++) {
-		snprintf(name, sizeof(name), "%smap_0", test.parts[i].result.prefix);
-		if (!sg_module_variable(module, name, &info))
-			memcpy((void *)(uintptr_t)info.address,
-			       (uint64_t[]){address_of(test.array), 1}, 16);
-	}
+	snprintf(name, sizeof(name), "%smap_0", test.parts[0].result.prefix);
+	if (!sg_module_variable(module, name, &info))
+		memcpy((void *)(uintptr_t)info.address, (uint64_t[]){address_of(test.array), 1},
+		       16);
 }
 
 /* Run a kernel of the original, and as it was patched. patched: NULL: nothing was. */
