@@ -17,7 +17,8 @@ struct gt_patch_graph {
 	const struct gt_ptx_module *module;
 	struct patch_references *functions; /* by number */
 	struct patch_references *variables; /* by number; of those at module scope */
-	struct patch_references taken;      /* device functions whose address is taken */
+	struct patch_references taken;      /* device functions whose address is taken, each once */
+	bool *is_taken;                     /* by number */
 	int error;
 };
 
@@ -43,9 +44,13 @@ static void add_function(struct gt_patch_graph *graph, struct patch_references *
 static void add_address(struct gt_patch_graph *graph, struct patch_references *references,
 			const struct gt_ptx_function *function)
 {
+	uint32_t number = function_definition(function)->number;
+
 	add_function(graph, references, function);
-	if (!function->is_entry)
-		add_function(graph, &graph->taken, function);
+	if (function->is_entry || graph->is_taken[number])
+		return;
+	graph->is_taken[number] = true;
+	add_function(graph, &graph->taken, function);
 }
 
 static void add_variable(struct gt_patch_graph *graph, struct patch_references *references,
@@ -176,7 +181,8 @@ int gt_patch_graph_new(const struct gt_ptx_module *module, struct gt_patch_graph
 	graph->module = module;
 	graph->functions = calloc(module->function_count + 1, sizeof(*graph->functions));
 	graph->variables = calloc(module->variable_count + 1, sizeof(*graph->variables));
-	if (!graph->functions || !graph->variables)
+	graph->is_taken = calloc(module->function_count + 1, sizeof(*graph->is_taken));
+	if (!graph->functions || !graph->variables || !graph->is_taken)
 		return -ENOMEM;
 	for (const struct gt_ptx_item *item = module->items; item; item = item->next)
 		add_item(graph, item);
@@ -203,6 +209,7 @@ void gt_patch_graph_free(struct gt_patch_graph *graph)
 	clear_references(&graph->taken);
 	free(graph->functions);
 	free(graph->variables);
+	free(graph->is_taken);
 	free(graph);
 }
 
@@ -256,7 +263,14 @@ static void reach_variable(struct patch_worklist *work, const struct gt_patch_gr
 	work->error = gt_vec_push(&work->references, &graph->variables[variable->number]);
 }
 
-/* Follow all references of the list. */
+static void reach_taken(struct patch_worklist *work, const struct gt_patch_graph *graph)
+{
+	gt_vec_each (next, &graph->taken.functions)
+		reach_function(work, graph, *next);
+}
+
+/* Follow all references of the list. Once something calls indirectly, all that is taken is in it.
+ */
 static int follow_references(struct patch_worklist *work, const struct gt_patch_graph *graph)
 {
 	while (!work->error && work->references.count) {
@@ -267,11 +281,10 @@ static int follow_references(struct patch_worklist *work, const struct gt_patch_
 			reach_function(work, graph, *next);
 		gt_vec_each (next, &references->variables)
 			reach_variable(work, graph, *next);
-		if (!references->calls_indirectly)
+		if (!references->calls_indirectly || work->reach->calls_indirectly)
 			continue;
 		work->reach->calls_indirectly = true;
-		gt_vec_each (next, &graph->taken.functions)
-			reach_function(work, graph, *next);
+		reach_taken(work, graph);
 	}
 	gt_vec_free(&work->references);
 	return work->error;
@@ -290,8 +303,7 @@ int gt_patch_reach_add_taken(const struct gt_patch_graph *graph, struct gt_patch
 {
 	struct patch_worklist work = {.reach = reach};
 
-	gt_vec_each (next, &graph->taken.functions)
-		reach_function(&work, graph, *next);
+	reach_taken(&work, graph);
 	return follow_references(&work, graph);
 }
 

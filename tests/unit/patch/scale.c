@@ -162,4 +162,26 @@ TEST("the constants of a module are counted once, however many kernels it has")
 	CHECK_INT(count_sizes(100), few);
 }
 
+TEST("functions that call indirectly do not each visit all functions whose address is taken")
+{
+	enum { CALLERS = 100000, TAKEN = 1500000 };
+	auto_scale scale = {0};
+	struct gt_strbuf *text = &scale.texts[0];
+
+	/* Each caller against each address: minutes at best. */
+	gt_strbuf_puts(text, HEADER);
+	for (unsigned i = 0; i < CALLERS; i++)
+		gt_strbuf_printf(text,
+				 ".func f%u()\n{\n.reg .b64 %%a;\np: .callprototype ()_();\n"
+				 "call %%a, (), p;\n}\n",
+				 i);
+	gt_strbuf_printf(text, ".global .u64 taken[%u] = {", TAKEN);
+	for (unsigned i = 0; i < TAKEN; i++)
+		gt_strbuf_printf(text, "%sf%u", i ? "," : "", i % CALLERS);
+	gt_strbuf_puts(text, "};\n.visible .entry k()\n{\n.reg .b64 %a;\n"
+			     "p: .callprototype ()_();\ncall %a, (), p;\n}\n");
+	patch_scale(&scale, "gpu/entry/k");
+	CHECK_INT(scale.parts[0].result.patched, 1);
+}
+
 TEST_MAIN
