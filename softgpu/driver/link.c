@@ -106,6 +106,18 @@ static CUresult read_image(CUlinkState state, CUjitInputType type, const void *d
 	return result;
 }
 
+/* One limit of registers is for the whole image. */
+static CUresult read_options(CUlinkState state, unsigned int count, const CUjit_option *options,
+			     void **values)
+{
+	struct sg_jit jit;
+	CUresult result = sg_jit_options(count, options, values, &jit);
+
+	if (!result)
+		sg_image_limit_registers(&state->inputs, jit.max_registers);
+	return result;
+}
+
 static CUresult add_image(CUlinkState state, CUjitInputType type, const void *data, size_t size)
 {
 	struct gt_diag diag = {0};
@@ -143,7 +155,9 @@ SG_API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 				 const char *name, unsigned int count, CUjit_option *options,
 				 void **values)
 {
-	return add_image(state, type, data, size);
+	CUresult result = add_image(state, type, data, size);
+
+	return result ? result : read_options(state, count, options, values);
 }
 
 SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
@@ -153,13 +167,17 @@ SG_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data
 			      const char *name, unsigned int count, CUjit_option *options,
 			      void **values)
 {
-	return add_image(state, type, data, size);
+	CUresult result = add_image(state, type, data, size);
+
+	return result ? result : read_options(state, count, options, values);
 }
 
 SG_API CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path,
 				 unsigned int count, CUjit_option *options, void **values)
 {
-	return add_file(state, type, path);
+	CUresult result = add_file(state, type, path);
+
+	return result ? result : read_options(state, count, options, values);
 }
 
 SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
@@ -167,7 +185,9 @@ SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char
 SG_API CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path,
 			      unsigned int count, CUjit_option *options, void **values)
 {
-	return add_file(state, type, path);
+	CUresult result = add_file(state, type, path);
+
+	return result ? result : read_options(state, count, options, values);
 }
 
 /* ---- completion ------------------------------------------------------------------------ */

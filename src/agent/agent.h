@@ -85,8 +85,18 @@ struct gt_agent_linked {
 	const void *cubin; /* NULL: none */
 };
 
-/* Link what base/link_input.h describes. 0 or the driver's CUresult. */
-int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
+/* Options of a compilation, as the driver takes them; it may write to the values. */
+struct gt_agent_jit {
+	unsigned count;
+	int *options;
+	void **values;
+};
+
+/*
+ * Link what base/link_input.h describes. The options are for all inputs, and precede those that an
+ * input has itself. 0 or the driver's CUresult.
+ */
+int gt_agent_link(const char *inputs, size_t size, const struct gt_agent_jit *jit,
 		  struct gt_agent_linked *ret_linked);
 void gt_agent_end_link(struct gt_agent_linked *linked);
 
@@ -100,7 +110,6 @@ struct gt_agent_exchange {
 	bool is_side;                  /* load the original, too */
 	bool is_linked;                /* `patched` is inputs of a link (base/link_input.h) */
 	size_t image_size;             /* of `patched`; names follow */
-	unsigned max_registers;        /* of a link; 0: no limit */
 	struct gt_agent_names kernels; /* that programs match; in the mapping */
 };
 

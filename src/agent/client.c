@@ -331,7 +331,6 @@ static int map_reply(const struct gt_agent_reply *reply, int fd, struct gt_agent
 	exchange->image_size = reply->size;
 	exchange->is_side = reply->verdict == GT_AGENT_SIDE;
 	exchange->is_linked = reply->flags & GT_AGENT_LINKED;
-	exchange->max_registers = reply->max_registers;
 	return 0;
 }
 

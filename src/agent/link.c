@@ -18,7 +18,9 @@ enum {
 	CU_INPUT_PTX = 1,
 	CU_INPUT_LIBRARY = 4,
 	CU_INPUT_NVVM = 5,
-	CU_MAX_REGISTERS = 0,
+	CU_JIT_MAX_REGISTERS = 0,
+	CU_JIT_OPTIMIZATION_LEVEL = 7,
+	INPUT_OPTIONS = 2,
 };
 
 /* ---- the links of the program ----------------------------------------------------------- */
@@ -165,7 +167,34 @@ CUresult cuLinkDestroy(void *state)
 
 /* ---- patched modules -------------------------------------------------------------------- */
 
-static CUresult add_inputs(void *state, const char *inputs, size_t size)
+/* Add an option of an input that the link as a whole does not have. */
+static void add_option(const struct gt_agent_jit *all, int option, unsigned value,
+		       struct gt_agent_jit *jit)
+{
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->options[i] == option)
+			return;
+	jit->options[jit->count] = option;
+	jit->values[jit->count++] = (void *)(uintptr_t)value;
+}
+
+static CUresult add_input(void *state, int type, const struct gt_link_input *input,
+			  const struct gt_agent_jit *all)
+{
+	int options[INPUT_OPTIONS];
+	void *values[INPUT_OPTIONS];
+	struct gt_agent_jit jit = {.options = options, .values = values};
+
+	if (input->max_registers)
+		add_option(all, CU_JIT_MAX_REGISTERS, input->max_registers, &jit);
+	if (input->optimization)
+		add_option(all, CU_JIT_OPTIMIZATION_LEVEL, input->optimization - 1u, &jit);
+	return OWN8(cuLinkAddData_v2, state, type, input->data, input->size, 0, jit.count,
+		    jit.options, jit.values);
+}
+
+static CUresult add_inputs(void *state, const char *inputs, size_t size,
+			   const struct gt_agent_jit *jit)
 {
 	static const int types[] = {
 		[GT_LINK_PTX] = CU_INPUT_PTX,
@@ -177,23 +206,22 @@ static CUresult add_inputs(void *state, const char *inputs, size_t size)
 	CUresult error = 0;
 
 	while (!error && gt_link_next(&inputs, end, &input))
-		error = OWN8(cuLinkAddData_v2, state, types[input.kind], input.data, input.size, 0,
-			     0, 0, 0);
+		error = add_input(state, types[input.kind], &input, jit);
 	return error || inputs == end ? error : CUDA_ERROR_NOT_FOUND;
 }
 
-static CUresult link_inputs(const char *inputs, size_t size, unsigned max_registers,
+static CUresult link_inputs(const char *inputs, size_t size, const struct gt_agent_jit *jit,
 			    struct gt_agent_linked *linked)
 {
-	int option = CU_MAX_REGISTERS;
-	void *value = (void *)(uintptr_t)max_registers, *cubin;
-	CUresult error = OWN4(cuLinkCreate_v2, max_registers != 0, &option, &value, &linked->state);
+	CUresult error =
+		OWN4(cuLinkCreate_v2, jit->count, jit->options, jit->values, &linked->state);
+	void *cubin;
 
 	if (error) {
 		linked->state = NULL;
 		return error;
 	}
-	error = add_inputs(linked->state, inputs, size);
+	error = add_inputs(linked->state, inputs, size, jit);
 	if (!error)
 		error = OWN3(cuLinkComplete, linked->state, &cubin, &size);
 	if (error)
@@ -203,7 +231,7 @@ static CUresult link_inputs(const char *inputs, size_t size, unsigned max_regist
 	return error;
 }
 
-int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
+int gt_agent_link(const char *inputs, size_t size, const struct gt_agent_jit *jit,
 		  struct gt_agent_linked *ret_linked)
 {
 	void *context = NULL, *popped;
@@ -214,14 +242,14 @@ int gt_agent_link(const char *inputs, size_t size, unsigned max_registers,
 	    !gt_driver.cuLinkComplete || !gt_driver.cuLinkDestroy)
 		return CUDA_ERROR_NOT_FOUND;
 	if (!OWN1(cuCtxGetCurrent, &context) && context)
-		return link_inputs(inputs, size, max_registers, ret_linked);
+		return link_inputs(inputs, size, jit, ret_linked);
 	/* A library may be loaded before there is a context. */
 	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
 	if (error)
 		return error;
 	error = OWN1(cuCtxPushCurrent_v2, context);
 	if (!error) {
-		error = link_inputs(inputs, size, max_registers, ret_linked);
+		error = link_inputs(inputs, size, jit, ret_linked);
 		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
 	OWN1(cuDevicePrimaryCtxRelease_v2, 0);

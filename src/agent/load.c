@@ -228,19 +228,50 @@ static void copy_values(void *const *from, unsigned count, void **to)
 		memcpy(to, from, count * sizeof(*to));
 }
 
-/* What is loaded: the patched image, or what the driver links of it. */
-static CUresult prepare_patched(const struct gt_agent_exchange *exchange,
+/* Whether a JIT option is about the code; others receive logs, or name symbols of the original. */
+static bool is_code_option(int option)
+{
+	return option == CU_JIT_MAX_REGISTERS || option == CU_JIT_THREADS_PER_BLOCK ||
+	       (option >= CU_JIT_OPTIMIZATION_LEVEL && option < CU_JIT_GLOBAL_SYMBOL_NAMES) ||
+	       (option >= CU_JIT_LTO && option < CU_JIT_REFERENCED_KERNEL_NAMES) ||
+	       option >= CU_JIT_POSITION_INDEPENDENT_CODE;
+}
+
+/* Options of the original that concern the code. */
+struct code_options {
+	int options[MAX_JIT_OPTIONS];
+	void *values[MAX_JIT_OPTIONS];
+	unsigned count;
+};
+
+static void copy_code_options(const struct load_call *call, struct code_options *copy)
+{
+	copy->count = 0;
+	for (unsigned i = 0; i < call->jit_count; i++) {
+		if (!is_code_option(call->jit_options[i]))
+			continue;
+		copy->options[copy->count] = call->jit_options[i];
+		copy->values[copy->count++] = call->jit_values[i];
+	}
+}
+
+/* What is loaded: the patched image, or what the driver links of it, with these options. */
+static CUresult prepare_patched(const struct load_call *call,
+				const struct gt_agent_exchange *exchange,
 				struct gt_agent_linked *ret_linked, const void **ret_image)
 {
 	struct gt_agent_caller caller;
+	struct code_options copy;
 	CUresult error;
 
 	*ret_linked = (struct gt_agent_linked){0};
 	*ret_image = exchange->patched;
 	if (!exchange->is_linked)
 		return 0;
+	copy_code_options(call, &copy);
 	caller = gt_agent_save_caller();
-	error = gt_agent_link(exchange->patched, exchange->image_size, exchange->max_registers,
+	error = gt_agent_link(exchange->patched, exchange->image_size,
+			      &(struct gt_agent_jit){copy.count, copy.options, copy.values},
 			      ret_linked);
 	*ret_image = ret_linked->cubin;
 	gt_agent_restore_caller(&caller);
@@ -262,7 +293,7 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	CUresult error;
 
 	copy_values(call->jit_values, call->jit_count, given);
-	error = prepare_patched(exchange, &linked, &patched);
+	error = prepare_patched(call, exchange, &linked, &patched);
 	if (!error)
 		error = call->load(call, patched);
 	if (!error)
@@ -279,47 +310,24 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	return load_original(call, image);
 }
 
-/* Whether a JIT option is about the code; others receive logs, or name symbols of the original. */
-static bool is_code_option(int option)
-{
-	return option == CU_JIT_MAX_REGISTERS || option == CU_JIT_THREADS_PER_BLOCK ||
-	       (option >= CU_JIT_OPTIMIZATION_LEVEL && option < CU_JIT_GLOBAL_SYMBOL_NAMES) ||
-	       (option >= CU_JIT_LTO && option < CU_JIT_REFERENCED_KERNEL_NAMES) ||
-	       option >= CU_JIT_POSITION_INDEPENDENT_CODE;
-}
-
-/* The number of options of the original that concern the code. */
-static unsigned copy_code_options(const struct load_call *call, int options[MAX_JIT_OPTIONS],
-				  void *values[MAX_JIT_OPTIONS])
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < call->jit_count; i++) {
-		if (!is_code_option(call->jit_options[i]))
-			continue;
-		options[count] = call->jit_options[i];
-		values[count++] = call->jit_values[i];
-	}
-	return count;
-}
-
 /* The kernels that programs match, with these options. */
 static CUresult load_side(const struct load_call *call, const struct gt_agent_exchange *exchange,
 			  void **ret_side)
 {
-	int options[MAX_JIT_OPTIONS];
-	void *values[MAX_JIT_OPTIONS];
 	struct gt_agent_linked linked;
-	unsigned count = copy_code_options(call, options, values);
 	struct gt_agent_caller caller;
+	struct code_options copy;
 	const void *patched;
-	CUresult error = prepare_patched(exchange, &linked, &patched);
+	CUresult error = prepare_patched(call, exchange, &linked, &patched);
 
+	copy_code_options(call, &copy);
 	caller = gt_agent_save_caller();
 	if (!error && call->kind == GT_AGENT_LIBRARY)
-		error = OWN8(cuLibraryLoadData, ret_side, patched, options, values, count, 0, 0, 0);
+		error = OWN8(cuLibraryLoadData, ret_side, patched, copy.options, copy.values,
+			     copy.count, 0, 0, 0);
 	else if (!error && gt_driver.cuModuleLoadDataEx)
-		error = OWN5(cuModuleLoadDataEx, ret_side, patched, count, options, values);
+		error = OWN5(cuModuleLoadDataEx, ret_side, patched, copy.count, copy.options,
+			     copy.values);
 	else if (!error)
 		error = CUDA_ERROR_NOT_FOUND;
 	gt_agent_end_link(&linked);

@@ -42,7 +42,7 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 14,
+	GT_AGENT_VERSION = 15,
 	GT_AGENT_TOKEN = 32,          /* characters */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
@@ -134,11 +134,9 @@ struct gt_agent_reply {
 	__u32 arrays;  /* MEMORY: replies that follow */
 	/* WHOLE, SIDE: after the image this many mangled names with a NUL each, sorted. */
 	__u32 kernels;
-	__u32 names_size;    /* bytes */
-	__u32 flags;         /* gt_agent_reply_flags */
-	__u32 max_registers; /* of a link; 0: no limit */
-	__u32 reserved;
-	__u64 offset; /* MEMORY */
+	__u32 names_size; /* bytes */
+	__u32 flags;      /* gt_agent_reply_flags */
+	__u64 offset;     /* MEMORY */
 };
 
 /* Errors of the agent, beside those of the driver. */

@@ -22,13 +22,17 @@ enum {
 };
 
 struct gt_link_header {
-	uint32_t kind; /* enum gt_link_input_kind */
-	uint32_t reserved;
+	uint32_t kind;          /* enum gt_link_input_kind */
+	uint16_t max_registers; /* of PTX; 0: no limit */
+	uint8_t optimization;   /* of PTX: 1 + the level; 0: the driver's */
+	uint8_t reserved;
 	uint64_t size; /* of the bytes, without padding */
 };
 
 struct gt_link_input {
 	enum gt_link_input_kind kind;
+	uint16_t max_registers; /* as above */
+	uint8_t optimization;
 	const char *data;
 	size_t size;
 };
@@ -57,6 +61,8 @@ static inline bool gt_link_next(const char **at, const char *end, struct gt_link
 		return false;
 	*ret_input = (struct gt_link_input){
 		.kind = (enum gt_link_input_kind)header.kind,
+		.max_registers = header.max_registers,
+		.optimization = header.optimization,
 		.data = data,
 		.size = header.size,
 	};

@@ -405,3 +405,19 @@ uint32_t gt_fatbin_max_registers(const char *options, size_t length)
 		limit = limit * 10 + (uint32_t)(*found - '0');
 	return limit;
 }
+
+int gt_fatbin_optimization(const char *options, size_t length)
+{
+	enum { MAX_LEVEL = 4 };
+	int level = -1;
+
+	for (size_t i = 0; i + 2 < length; i++) {
+		bool is_word = (!i || options[i - 1] == ' ') &&
+			       (i + 3 == length || options[i + 3] == ' ' || !options[i + 3]);
+
+		if (is_word && options[i] == '-' && options[i + 1] == 'O' &&
+		    options[i + 2] >= '0' && options[i + 2] <= '0' + MAX_LEVEL)
+			level = options[i + 2] - '0';
+	}
+	return level;
+}

@@ -153,6 +153,8 @@ bool gt_fatbin_is_part(const struct gt_fatbin_entry *entry, const struct gt_fatb
  * none. options may be NULL if length is 0.
  */
 uint32_t gt_fatbin_max_registers(const char *options, size_t length);
+/* The level of optimization, 0 to 4, among them: "-O1". -1: none. */
+int gt_fatbin_optimization(const char *options, size_t length);
 
 /* The source of an entry. */
 struct gt_fatbin_source {

@@ -249,10 +249,9 @@ static int check_parts(const struct gt_patch_selection *selection, struct gt_dia
 	return 0;
 }
 
-/* The texts of several PTX entries, with the options of the first one. */
+/* The texts of several PTX entries, each with its options. */
 static int select_parts(struct gt_patch_selection *selection, struct gt_diag *diag)
 {
-	const struct gt_fatbin_entry *first = selection->parts.items[0];
 	struct gt_cubin_ptx *ptx = &selection->ptx;
 	int error = check_parts(selection, diag);
 
@@ -267,8 +266,8 @@ static int select_parts(struct gt_patch_selection *selection, struct gt_diag *di
 		if (error)
 			return error;
 	}
-	gt_strbuf_add(&ptx->options, first->options, first->options_length);
-	return ptx->options.failed ? gt_patch_fail_memory(diag) : 0;
+	selection->source.entries = selection->parts.items;
+	return 0;
 }
 
 /* ---- selecting -------------------------------------------------------------------------- */

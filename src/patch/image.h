@@ -27,7 +27,9 @@ struct gt_patch_recovery {
 /* What a patched image is made from. */
 struct gt_patch_source {
 	const struct gt_fatbin_entry *entry; /* its flags, name and options are kept */
-	const struct gt_cubin_text *texts;   /* several: they are linked */
+	/* The same for each text; NULL: they have those of `entry`. */
+	const struct gt_fatbin_entry *const *entries;
+	const struct gt_cubin_text *texts; /* several: they are linked */
 	size_t text_count;
 	/* Relocatable cubins that the texts are linked with. */
 	const struct gt_fatbin_entry *const *objects;
@@ -60,7 +62,6 @@ struct gt_patch_selection {
 struct gt_patch_image {
 	struct gt_strbuf fatbin;
 	struct gt_strbuf inputs;       /* of a link (base/link_input.h) */
-	uint32_t max_registers;        /* for the link; 0: no limit */
 	struct gt_patch_result result; /* refers to the modules; of all parts */
 	struct gt_ptx_module *module;  /* NULL: nothing matched by its name, or there are parts */
 	GT_VEC(struct gt_patch_part) parts; /* of an image that is linked from several modules */

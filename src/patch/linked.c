@@ -14,27 +14,37 @@ int gt_patch_fail_memory(struct gt_diag *diag)
 
 /* ---- patching -------------------------------------------------------------------------- */
 
-static void put_input(struct gt_patch_image *image, enum gt_link_input_kind kind, const char *data,
-		      size_t size)
+static void put_input(struct gt_patch_image *image, const struct gt_link_header *header,
+		      const void *data)
 {
 	static const char zeros[GT_LINK_ALIGNMENT];
-	const struct gt_link_header header = {.kind = kind, .size = size};
 
-	gt_strbuf_add(&image->inputs, (const char *)&header, sizeof(header));
-	gt_strbuf_add(&image->inputs, data, size);
-	gt_strbuf_add(&image->inputs, zeros, gt_link_padding(size));
+	gt_strbuf_add(&image->inputs, (const char *)header, sizeof(*header));
+	gt_strbuf_add(&image->inputs, data, header->size);
+	gt_strbuf_add(&image->inputs, zeros, gt_link_padding(header->size));
 }
 
-/* The text has a NUL at its end. */
-static void put_text(struct gt_patch_image *image, const char *text, size_t length)
+/* What has the options of a text. */
+static const struct gt_fatbin_entry *find_entry(const struct gt_patch_source *source, size_t text)
 {
-	put_input(image, GT_LINK_PTX, text, length + 1);
+	return source->entries ? source->entries[text] : source->entry;
 }
 
-static void set_max_registers(const struct gt_patch_source *source, struct gt_patch_image *image)
+/* In place of the text with this number; it has a NUL at its end. */
+static void put_text(const struct gt_patch_source *source, size_t number, const char *text,
+		     size_t length, struct gt_patch_image *image)
 {
-	image->max_registers =
-		gt_fatbin_max_registers(source->entry->options, source->entry->options_length);
+	const struct gt_fatbin_entry *entry = find_entry(source, number);
+	uint32_t max_registers = gt_fatbin_max_registers(entry->options, entry->options_length);
+	const struct gt_link_header header = {
+		.kind = GT_LINK_PTX,
+		.max_registers = (uint16_t)max_registers,
+		.optimization = (uint8_t)(1 + gt_fatbin_optimization(entry->options,
+								     entry->options_length)),
+		.size = length + 1,
+	};
+
+	put_input(image, &header, text);
 }
 
 /* Add what was done in one of several modules to the result of all. */
@@ -76,44 +86,55 @@ static int add_results(struct gt_patch_image *image, struct gt_diag *diag)
 	return error;
 }
 
-/* The only module of a side module that is not linked; NULL: there is none. */
-static const struct gt_strbuf *find_single(const struct gt_patch_image *image)
+/* Find the only module of a side module that is not linked. False: there is none. */
+static bool find_single(const struct gt_patch_image *image, size_t *ret_part)
 {
-	const struct gt_strbuf *single = NULL;
 	size_t count = 0;
 
 	if (image->result.scope != GT_PATCH_SIDE || image->result.calls_code)
-		return NULL;
-	gt_vec_each (part, &image->parts)
-		if (part->result.scope == GT_PATCH_SIDE) {
-			single = &part->result.text;
+		return false;
+	for (size_t i = 0; i < image->parts.count; i++)
+		if (image->parts.items[i].result.scope == GT_PATCH_SIDE) {
+			*ret_part = i;
 			count++;
 		}
-	return count == 1 ? single : NULL;
+	return count == 1;
 }
 
-static void put_part(const struct gt_cubin_text *original, const struct gt_patch_part *part,
+static void put_part(const struct gt_patch_source *source, size_t number,
 		     struct gt_patch_image *image)
 {
-	if (part->result.scope != GT_PATCH_NONE)
-		put_text(image, part->result.text.data, part->result.text.length);
+	const struct gt_patch_result *result = &image->parts.items[number].result;
+	const struct gt_cubin_text *original = &source->texts[number];
+
+	if (result->scope != GT_PATCH_NONE)
+		put_text(source, number, result->text.data, result->text.length, image);
 	else if (image->result.scope == GT_PATCH_WHOLE)
-		put_text(image, original->text, original->length);
+		put_text(source, number, original->text, original->length, image);
+}
+
+static void put_objects(const struct gt_patch_objects *objects, struct gt_patch_image *image)
+{
+	gt_vec_each (cubin, &objects->cubins) {
+		const struct gt_link_header header = {.kind = GT_LINK_CUBIN, .size = cubin->size};
+
+		put_input(image, &header, cubin->data);
+	}
+	for (size_t i = 0; i < objects->archive_count; i++) {
+		const struct gt_link_header header = {.kind = GT_LINK_ARCHIVE,
+						      .size = objects->archives[i].length};
+
+		put_input(image, &header, objects->archives[i].text);
+	}
 }
 
 static int put_inputs(const struct gt_patch_source *source, const struct gt_patch_objects *objects,
 		      struct gt_patch_image *image, struct gt_diag *diag)
 {
-	set_max_registers(source, image);
 	for (size_t i = 0; i < source->text_count; i++)
-		put_part(&source->texts[i], &image->parts.items[i], image);
-	if (image->result.scope == GT_PATCH_WHOLE || image->result.calls_code) {
-		gt_vec_each (cubin, &objects->cubins)
-			put_input(image, GT_LINK_CUBIN, cubin->data, cubin->size);
-		for (size_t i = 0; i < objects->archive_count; i++)
-			put_input(image, GT_LINK_ARCHIVE, objects->archives[i].text,
-				  objects->archives[i].length);
-	}
+		put_part(source, i, image);
+	if (image->result.scope == GT_PATCH_WHOLE || image->result.calls_code)
+		put_objects(objects, image);
 	return image->inputs.failed ? gt_patch_fail_memory(diag) : 0;
 }
 
@@ -121,8 +142,8 @@ int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_
 		    uint32_t device, const struct gt_patch_options *options,
 		    struct gt_patch_image *image, struct gt_diag *diag)
 {
-	const struct gt_strbuf *single;
 	struct gt_patch_code code;
+	size_t single;
 	int error = gt_patch_read_code(objects, device, &code, diag);
 
 	if (!error)
@@ -133,14 +154,14 @@ int gt_patch_linked(const struct gt_patch_source *source, const struct gt_patch_
 		error = add_results(image, diag);
 	if (error || image->result.scope == GT_PATCH_NONE)
 		return error;
-	single = find_single(image);
-	return single ? gt_patch_wrap_text(source->entry, single, &image->fatbin, diag)
-		      : put_inputs(source, objects, image, diag);
+	if (!find_single(image, &single))
+		return put_inputs(source, objects, image, diag);
+	return gt_patch_wrap_text(find_entry(source, single),
+				  &image->parts.items[single].result.text, &image->fatbin, diag);
 }
 
 void gt_patch_put_texts(const struct gt_patch_source *source, struct gt_patch_image *image)
 {
-	set_max_registers(source, image);
 	for (size_t i = 0; i < source->text_count; i++)
-		put_text(image, source->texts[i].text, source->texts[i].length);
+		put_text(source, i, source->texts[i].text, source->texts[i].length, image);
 }

@@ -387,7 +387,6 @@ static int make_patched_file(const struct gt_patch_image *image, struct gt_agent
 		names[i] = result->kernels.items[i].name;
 	if (content == &image->inputs)
 		reply->flags |= GT_AGENT_LINKED;
-	reply->max_registers = image->max_registers;
 	return names ? make_reply_file(content->data, content->length, result->scope, names, count,
 				       reply)
 		     : -1;

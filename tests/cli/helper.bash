@@ -45,6 +45,18 @@ on_softgpu() {
 	observe env LD_LIBRARY_PATH="$softgpu" "$@"
 }
 
+# driver_in_front: builds front/libcuda.so.1 of tests/programs/driver_front.c, in front of the software GPU's.
+driver_in_front() {
+	need_command gcc
+	mkdir front
+	# A library without a name is needed by its path.
+	gcc -shared -o front/behind.so -x c /dev/null
+	gcc -shared -fPIC -D_GNU_SOURCE -DBEHIND="\"$PWD/front/behind.so\"" -I "$root/softgpu/include" \
+		-Wl,-soname,libcuda.so.1 -Wl,--no-as-needed -o front/libcuda.so.1 \
+		"$root/tests/programs/driver_front.c" "$PWD/front/behind.so" -ldl
+	ln -sf "$softgpu/libcuda.so.1" front/behind.so
+}
+
 # fail MESSAGE: fail the test, with status and output of the last command.
 fail() {
 	printf '%s\n' "$1" "status: ${status:-}" "standard output:" "${output:-}" \

@@ -363,6 +363,46 @@ compile_nvjitlink() {
 	done
 }
 
+# expect_links LINES: these are the options of the links of the last run, and of their inputs.
+expect_links() {
+	[ "$(cat links)" = "$1" ] || fail "the links: $(cat links)"
+	rm links
+}
+
+@test "patched modules are linked with the options of each of them" {
+	need_command nvcc
+	driver_in_front
+	nvcc -dc -arch=compute_75 -maxrregcount=32 -o callee.o "$programs/callee.cu"
+	nvcc -dc -arch=compute_75 -o linked.o "$programs/linked.cu"
+	nvcc -arch=compute_75 -cudart shared -o linked linked.o callee.o 2>/dev/null || skip "nvcc cannot link here"
+	inserted env LD_LIBRARY_PATH="$PWD/front:$softgpu" FRONT_LINKS="$PWD/links" ./linked
+	expect_links $'create\nadd\nadd 0=32'
+}
+
+@test "patched modules are linked with the JIT options of the program, which precede their own" {
+	need_command nvcc
+	driver_in_front
+	compile load
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
+	fatbinary -64 --create=linked.fatbin --cmdline=-maxrregcount=24 --image3=kind=ptx,sm=75,file=caller.ptx \
+		--image3=kind=ptx,sm=75,file=callee.ptx
+	for section in 'gpu/entry/add' 'gpu/entry/*'; do # a side module, a whole one
+		sed "s,gpu/[a-z]*/add,$section," program.c >both.c
+		clang -g -O2 -target bpf -I "$root/include" -c both.c -o both.o
+		for method in data options; do
+			gputap run --gpu soft both.o -- env LD_LIBRARY_PATH="$PWD/front:$softgpu" \
+				FRONT_LINKS="$PWD/links" ./load $method linked.fatbin
+			expect_status 0
+			expect_output_line '^add: 1000 sums are right$'
+			case $method in
+			data) expect_links $'create\nadd 0=24\nadd 0=24' ;;
+			options) expect_links $'create 0=40 7=2\nadd\nadd' ;;
+			esac
+		done
+	done
+}
+
 @test "a template kernel that several linked files have is patched" {
 	need_command nvcc
 	echo 'template<class T> __global__ void fill(T *p, T value) { p[threadIdx.x] = value; }' >fill.h

@@ -89,6 +89,14 @@ static inline CUfunction load_image(const char *method, const void *image, const
 		CHECK(cuModuleLoadData(&module, image));
 	} else if (!strcmp(method, "data-ex")) {
 		CHECK(cuModuleLoadDataEx(&module, image, 0, NULL, NULL));
+	} else if (!strcmp(method, "options")) {
+		CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER,
+					  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS,
+					  CU_JIT_OPTIMIZATION_LEVEL};
+		char log[256];
+		void *values[] = {log, (void *)sizeof(log), (void *)40, (void *)2};
+
+		CHECK(cuModuleLoadDataEx(&module, image, 4, options, values));
 	} else if (!strcmp(method, "fatbinary")) {
 		CHECK(cuModuleLoadFatBinary(&module, image));
 	} else {

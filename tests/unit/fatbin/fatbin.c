@@ -607,6 +607,25 @@ TEST("a limit of registers is found among options, in each form")
 	CHECK_INT(gt_fatbin_max_registers(NULL, 0), 0);
 }
 
+TEST("a level of optimization is found among options")
+{
+	static const struct {
+		const char *options;
+		int level;
+	} cases[] = {
+		{"-O0", 0},     {" -g -O1 ", 1}, {"-O4 -maxrregcount 40", 4},
+		{"-O1 -O2", 2}, {"-O5", -1},     {"-O", -1},
+		{"-O12", -1},   {"--O1", -1},    {"-Ofast", -1},
+		{"", -1},
+	};
+
+	for (size_t i = 0; i < gt_countof(cases); i++)
+		CHECK_INT(gt_fatbin_optimization(cases[i].options, strlen(cases[i].options)),
+			  cases[i].level);
+	CHECK_INT(gt_fatbin_optimization("-O10", 3), 1);
+	CHECK_INT(gt_fatbin_optimization(NULL, 0), -1);
+}
+
 TEST("nvcc's options for ptxas are found in its fatbins")
 {
 	gt_auto_file file = {0};

@@ -298,8 +298,10 @@ TEST("the modules that a cubin was linked from are patched, and the others are k
 	CHECK_INT(both.image.result.kernels.count, 2);
 	CHECK_INT(both.image.result.kernels.items[1].number, 1);
 	CHECK_INT(both.image.result.sites.items[1].number, 1);
-	CHECK_INT(both.image.max_registers, 40);
 	CHECK(!both.image.fatbin.length);
+	read_inputs(&both, inputs, 2);
+	CHECK_INT(inputs[0].max_registers, 40);
+	CHECK_INT(inputs[1].max_registers, 40);
 
 	patch_linked(&second, "gpu/entry/l", KERNEL("sm_90", "k"), STATE_KERNEL("sm_90", "l"));
 	CHECK_INT(second.image.result.scope, GT_PATCH_WHOLE);
@@ -342,8 +344,8 @@ TEST("a side module of one module is loaded as it is, with its options; of sever
 	}
 	patch_calling(&several, "gpu/entry/k");
 	CHECK(!several.image.fatbin.length);
-	CHECK_INT(several.image.max_registers, 40);
 	read_inputs(&several, inputs, 2);
+	CHECK_INT(inputs[0].max_registers, 40);
 	CHECK(strstr(inputs[0].data, ".entry k") && strstr(inputs[1].data, ".func f"));
 	CHECK(!strstr(inputs[1].data, ".entry l"));
 }
@@ -440,6 +442,55 @@ TEST("a part with machine code alone, such as the device runtime, is linked with
 
 	patch_with_runtime(&none, "gpu/entry/other", NULL);
 	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
+}
+
+/* A program of two parts: k has a limit of registers, l a level of optimization. */
+static void patch_with_options(struct patched_image *patched, const char *section)
+{
+	static const struct {
+		const char *text, *options;
+	} parts[] = {
+		{KERNEL("sm_75", "k"), "-maxrregcount=32"},
+		{KERNEL("sm_75", "l") ".visible .entry m()\n{\n\tret;\n}\n", "-O0"},
+	};
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+
+	for (size_t i = 0; i < gt_countof(parts); i++) {
+		const struct gt_fatbin_source entry = {
+			.kind = GT_FATBIN_KIND_PTX,
+			.data = parts[i].text,
+			.size = strlen(parts[i].text),
+			.options = parts[i].options,
+			.options_length = (uint32_t)strlen(parts[i].options),
+		};
+
+		CHECK_INT(gt_fatbin_write(&entry, 1, GT_FATBIN_COMPRESSION_NONE, &data, NULL), 0);
+	}
+	patch_data(patched, section, data.data, data.length, 90);
+	CHECK_INT(patched->error, 0);
+}
+
+TEST("each part of a linked program is compiled with its own options")
+{
+	auto_patched_image whole = {0}, side = {0};
+	gt_auto(fatbin) struct gt_fatbin *fatbin = NULL;
+	struct gt_link_input inputs[2];
+
+	patch_with_options(&whole, "gpu/entry/*");
+	read_inputs(&whole, inputs, 2);
+	CHECK_INT(inputs[0].max_registers, 32);
+	CHECK_INT(inputs[0].optimization, 0);
+	CHECK_INT(inputs[1].max_registers, 0);
+	CHECK_INT(inputs[1].optimization, 1);
+
+	patch_with_options(&side, "gpu/entry/l");
+	CHECK_INT(side.image.result.scope, GT_PATCH_SIDE);
+	CHECK_INT(gt_fatbin_open(side.image.fatbin.data, side.image.fatbin.length, &fatbin, NULL),
+		  0);
+	if (fatbin && fatbin->entry_count == 1 && fatbin->entries[0].options_length == 3)
+		CHECK(!memcmp(fatbin->entries[0].options, "-O0", 3));
+	else
+		TAP_FAIL("the side module has other options");
 }
 
 /* A program of a kernel k with PTX, and of another with machine code alone. */
