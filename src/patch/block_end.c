@@ -61,13 +61,10 @@ static bool any_ends_threads(const struct gt_patch_options *options, uint64_t pr
 }
 
 /* Whether a device function that a kernel reaches has an exit. */
-static bool callee_exits(const struct gt_ptx_module *module, const struct gt_ptx_function *kernel,
-			 const struct gt_patch_reach *reach)
+static bool callee_exits(const struct gt_patch_reach *reach)
 {
-	for (const struct gt_ptx_function *function = module->functions; function;
-	     function = function->next)
-		if (function != kernel && !function->is_entry && function->body &&
-		    reach->functions[function->number] && exits_in(function))
+	gt_vec_each (function, &reach->list)
+		if (!(*function)->is_entry && (*function)->body && exits_in(*function))
 			return true;
 	return false;
 }
@@ -80,7 +77,7 @@ static const char *find_counter_obstacle(const struct gt_patch_set *set,
 	if (any_ends_threads(set->patchers->options, gt_patch_programs_in(set, reaches, kernel)))
 		return "a program that runs in it ends threads (bpf_exit), which are not counted";
 	gt_patch_each (patcher, set)
-		if (callee_exits(patcher->module, kernel, &reaches->items[patcher->index]))
+		if (callee_exits(&reaches->items[patcher->index]))
 			return "a device function that it calls has an exit";
 	if (set->code && set->code->has_others && gt_patch_calls_code(set, reaches))
 		return "it calls machine code, which may have an exit";
@@ -97,16 +94,14 @@ static uint32_t count_exits(const struct gt_patcher *patcher, const struct gt_pt
 static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_ptx_function *kernel)
 {
 	struct gt_patch_function *known = &patcher->functions[kernel->number];
-	struct gt_patch_reaches reaches;
+	const struct gt_patch_set *set = patcher->set;
 	const char *obstacle;
 	int error;
 
 	if (!gt_patch_has_block_end(patcher, known->programs))
 		return 0;
-	error = gt_patch_reaches_new(patcher->set, &reaches);
-	if (!error)
-		error = gt_patch_reaches_add(patcher->set, patcher, kernel, &reaches);
-	obstacle = error ? NULL : find_counter_obstacle(patcher->set, kernel, &reaches);
+	error = gt_patch_reach_kernel(set, patcher, kernel);
+	obstacle = error ? NULL : find_counter_obstacle(set, kernel, &set->kernel);
 	for (uint32_t i = 0; obstacle && i < patcher->options->program_count; i++) {
 		const struct gt_section *section = &patcher->options->programs[i].section;
 
@@ -117,7 +112,6 @@ static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_pt
 				count_exits(patcher, kernel, gt_patch_site_kinds(section->kind)),
 				"%s", obstacle);
 	}
-	gt_patch_reaches_clear(patcher->set, &reaches);
 	return error;
 }
 

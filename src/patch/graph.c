@@ -233,7 +233,20 @@ void gt_patch_reach_clear(struct gt_patch_reach *reach)
 	free(reach->functions);
 	free(reach->variables);
 	gt_vec_free(&reach->list);
+	gt_vec_free(&reach->used);
 	*reach = (struct gt_patch_reach){0};
+}
+
+void gt_patch_reach_reset(struct gt_patch_reach *reach)
+{
+	gt_vec_each (function, &reach->list)
+		reach->functions[(*function)->number] = false;
+	gt_vec_each (variable, &reach->used)
+		reach->variables[*variable] = false;
+	reach->list.count = 0;
+	reach->used.count = 0;
+	reach->followed = 0;
+	reach->calls_indirectly = false;
 }
 
 /* References that are reached and whose own references were not followed yet. */
@@ -248,16 +261,20 @@ static void reach_function(struct patch_worklist *work, const struct gt_patch_gr
 {
 	if (work->reach->functions[function->number] || work->error)
 		return;
+	work->error = gt_vec_push(&work->reach->list, function);
+	if (work->error)
+		return;
 	work->reach->functions[function->number] = true;
 	work->error = gt_vec_push(&work->references, &graph->functions[function->number]);
-	if (!work->error)
-		work->error = gt_vec_push(&work->reach->list, function);
 }
 
 static void reach_variable(struct patch_worklist *work, const struct gt_patch_graph *graph,
 			   const struct gt_ptx_variable *variable)
 {
 	if (work->reach->variables[variable->number] || work->error)
+		return;
+	work->error = gt_vec_push(&work->reach->used, variable->number);
+	if (work->error)
 		return;
 	work->reach->variables[variable->number] = true;
 	work->error = gt_vec_push(&work->references, &graph->variables[variable->number]);

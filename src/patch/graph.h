@@ -20,6 +20,7 @@ struct gt_patch_reach {
 	bool *functions; /* owned */
 	bool *variables; /* owned; only those at module scope are marked */
 	GT_VEC(const struct gt_ptx_function *) list; /* the functions, as they were reached */
+	GT_VEC(uint32_t) used;                       /* the numbers of the variables */
 	size_t followed;       /* so many of the list were looked up in other modules */
 	bool calls_indirectly; /* a function of the program does so */
 };
@@ -32,6 +33,8 @@ GT_DEFINE_AUTO(patch_graph, struct gt_patch_graph, gt_patch_graph_free)
 /* An empty reach. 0 or -ENOMEM. */
 int gt_patch_reach_new(const struct gt_patch_graph *graph, struct gt_patch_reach *ret_reach);
 void gt_patch_reach_clear(struct gt_patch_reach *reach);
+/* Make it empty, in a time that depends on what was reached, not on the size of the module. */
+void gt_patch_reach_reset(struct gt_patch_reach *reach);
 /* Add a function and all that it can reach. 0 or -ENOMEM. */
 int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_function *function,
 		       struct gt_patch_reach *reach);

@@ -55,21 +55,18 @@ static int match_kernel(const struct gt_patch_set *set, struct gt_patcher *patch
 			const struct gt_ptx_function *kernel)
 {
 	struct gt_patch_function *known = &patcher->functions[kernel->number];
-	struct gt_patch_reaches reaches;
 	int error;
 
 	known->programs = known->matched;
 	if (!any_callee_matches(set) || known->unwanted)
 		return 0;
-	error = gt_patch_reaches_new(set, &reaches);
-	if (!error)
-		error = gt_patch_reaches_add(set, patcher, kernel, &reaches);
+	error = gt_patch_reach_kernel(set, patcher, kernel);
+	if (error)
+		return error;
 	gt_patch_each (other, set)
-		for (uint32_t i = 0; !error && i < other->module->function_count; i++)
-			if (reaches.items[other->index].functions[i])
-				known->programs |= other->functions[i].matched;
-	gt_patch_reaches_clear(set, &reaches);
-	return error;
+		gt_vec_each (function, &set->kernel.items[other->index].list)
+			known->programs |= other->functions[(*function)->number].matched;
+	return 0;
 }
 
 /* The number that a repeated kernel has in the module before. */

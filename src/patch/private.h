@@ -83,6 +83,7 @@ struct gt_patch_set {
 	GT_VEC(struct gt_patch_import) imports;
 	struct gt_patch_reaches kept;   /* of a side module */
 	struct gt_patch_reaches called; /* by the machine code */
+	struct gt_patch_reaches kernel; /* from the last kernel of gt_patch_reach_kernel */
 	bool symbols_global;            /* added symbols are .global, in all modules */
 };
 
@@ -100,6 +101,9 @@ int gt_patch_reaches_follow(const struct gt_patch_set *set, struct gt_patch_reac
 /* Add a function of a module and all that it can reach in the set. 0 or -ENOMEM. */
 int gt_patch_reaches_add(const struct gt_patch_set *set, const struct gt_patcher *patcher,
 			 const struct gt_ptx_function *function, struct gt_patch_reaches *reaches);
+/* Find what a kernel can reach: set->kernel. 0 or -ENOMEM. */
+int gt_patch_reach_kernel(const struct gt_patch_set *set, const struct gt_patcher *patcher,
+			  const struct gt_ptx_function *kernel);
 /* Whether a function is in the reaches. */
 static inline bool gt_patch_reached(const struct gt_patch_reaches *reaches,
 				    const struct gt_patcher *patcher,

@@ -190,6 +190,8 @@ int gt_patch_link(struct gt_patch_set *set)
 
 	if (!error)
 		error = gt_patch_reaches_new(set, &set->called);
+	if (!error)
+		error = gt_patch_reaches_new(set, &set->kernel);
 	if (!set->code || !set->code->functions)
 		return error;
 	gt_patch_each (patcher, set)
@@ -215,10 +217,8 @@ bool gt_patch_calls_code(const struct gt_patch_set *set, const struct gt_patch_r
 		/* By an address, which may be of a function of the machine code. */
 		if (has_addresses && reaches->items[patcher->index].calls_indirectly)
 			return true;
-		for (const struct gt_ptx_function *function = patcher->module->functions; function;
-		     function = function->next)
-			if (gt_patch_reached(reaches, patcher, function) &&
-			    is_foreign(patcher, function))
+		gt_vec_each (function, &reaches->items[patcher->index].list)
+			if (is_foreign(patcher, *function))
 				return true;
 	}
 	return false;
@@ -315,6 +315,16 @@ int gt_patch_reaches_add(const struct gt_patch_set *set, const struct gt_patcher
 	return error ? error : gt_patch_reaches_follow(set, reaches);
 }
 
+int gt_patch_reach_kernel(const struct gt_patch_set *set, const struct gt_patcher *patcher,
+			  const struct gt_ptx_function *kernel)
+{
+	struct gt_patch_reaches reaches = set->kernel;
+
+	gt_patch_each (other, set)
+		gt_patch_reach_reset(&reaches.items[other->index]);
+	return gt_patch_reaches_add(set, patcher, kernel, &reaches);
+}
+
 uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
 			      const struct gt_patch_reaches *reaches,
 			      const struct gt_ptx_function *kernel)
@@ -322,10 +332,8 @@ uint64_t gt_patch_programs_in(const struct gt_patch_set *set,
 	uint64_t programs = 0;
 
 	gt_patch_each (patcher, set)
-		for (const struct gt_ptx_function *function = patcher->module->functions; function;
-		     function = function->next)
-			if (gt_patch_reached(reaches, patcher, function) &&
-			    (!function->is_entry || function == kernel))
-				programs |= patcher->functions[function->number].programs;
+		gt_vec_each (function, &reaches->items[patcher->index].list)
+			if (!(*function)->is_entry || *function == kernel)
+				programs |= patcher->functions[(*function)->number].programs;
 	return programs;
 }

@@ -64,14 +64,11 @@ static uint64_t find_programs(const struct gt_patcher *patcher)
 static int find_reached(struct gt_patcher *patcher, const struct gt_ptx_function *kernel,
 			uint64_t *ret_programs)
 {
-	struct gt_patch_reaches reaches = {0};
-	int error = gt_patch_reaches_new(patcher->set, &reaches);
+	const struct gt_patch_set *set = patcher->set;
+	int error = gt_patch_reach_kernel(set, patcher, kernel);
 
 	if (!error)
-		error = gt_patch_reaches_add(patcher->set, patcher, kernel, &reaches);
-	if (!error)
-		*ret_programs = gt_patch_programs_in(patcher->set, &reaches, kernel);
-	gt_patch_reaches_clear(patcher->set, &reaches);
+		*ret_programs = gt_patch_programs_in(set, &set->kernel, kernel);
 	return error;
 }
 

@@ -162,6 +162,45 @@ TEST("the constants of a module are counted once, however many kernels it has")
 	CHECK_INT(count_sizes(100), few);
 }
 
+static unsigned reaches_made;
+
+int __real_gt_patch_reach_new(const struct gt_patch_graph *graph, struct gt_patch_reach *ret_reach);
+int __wrap_gt_patch_reach_new(const struct gt_patch_graph *graph, struct gt_patch_reach *ret_reach);
+
+int __wrap_gt_patch_reach_new(const struct gt_patch_graph *graph, struct gt_patch_reach *ret_reach)
+{
+	reaches_made++;
+	return __real_gt_patch_reach_new(graph, ret_reach);
+}
+
+/* How many reaches, of the size of the module, there are for so many kernels that call f. */
+static unsigned count_reaches(const char *section, unsigned kernels)
+{
+	auto_scale scale = {0};
+
+	gt_strbuf_puts(&scale.texts[0],
+		       HEADER ".func f()\n{\n\tret;\n}\n.func g()\n{\n\tret;\n}\n");
+	for (unsigned i = 0; i < kernels; i++)
+		gt_strbuf_printf(&scale.texts[0],
+				 ".visible .entry k%u()\n{\n\tcall %s;\n\tret;\n}\n", i,
+				 i % 2 ? "g" : "f");
+	reaches_made = 0;
+	patch_scale(&scale, section);
+	CHECK(scale.parts[0].result.patched > 0);
+	/* No kernel reaches what the one before it reached. */
+	if (!strcmp(section, "gpu/call/f"))
+		CHECK_INT(scale.parts[0].result.kernels.count, kernels / 2);
+	return reaches_made;
+}
+
+TEST("what each kernel reaches is found without memory of the module's size for each")
+{
+	static const char *const sections[] = {"gpu/call/f", "gpu/block_end"};
+
+	for (size_t i = 0; i < gt_countof(sections); i++)
+		CHECK_INT(count_reaches(sections[i], 100), count_reaches(sections[i], 2));
+}
+
 TEST("functions that call indirectly do not each visit all functions whose address is taken")
 {
 	enum { CALLERS = 100000, TAKEN = 1500000 };
