@@ -27,6 +27,13 @@ static const struct gt_ptx_function *function_definition(const struct gt_ptx_fun
 	return function->definition ? function->definition : function;
 }
 
+const struct gt_ptx_function *gt_patch_referred(const struct gt_ptx_function *function)
+{
+	const struct gt_ptx_function *definition = function_definition(function);
+
+	return definition->name == function->name ? definition : function;
+}
+
 static const struct gt_ptx_variable *variable_definition(const struct gt_ptx_variable *variable)
 {
 	return variable->definition ? variable->definition : variable;
@@ -35,7 +42,7 @@ static const struct gt_ptx_variable *variable_definition(const struct gt_ptx_var
 static void add_function(struct gt_patch_graph *graph, struct patch_references *references,
 			 const struct gt_ptx_function *function)
 {
-	int error = gt_vec_push(&references->functions, function_definition(function));
+	int error = gt_vec_push(&references->functions, gt_patch_referred(function));
 
 	graph->error = graph->error ? graph->error : error;
 }
@@ -312,7 +319,7 @@ int gt_patch_reach_add(const struct gt_patch_graph *graph, const struct gt_ptx_f
 {
 	struct patch_worklist work = {.reach = reach};
 
-	reach_function(&work, graph, function_definition(function));
+	reach_function(&work, graph, gt_patch_referred(function));
 	return follow_references(&work, graph);
 }
 

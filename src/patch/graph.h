@@ -25,6 +25,12 @@ struct gt_patch_reach {
 	bool calls_indirectly; /* a function of the program does so */
 };
 
+/*
+ * What references to a function refer to: its definition. An alias is a function of its own, which
+ * refers to its target.
+ */
+const struct gt_ptx_function *gt_patch_referred(const struct gt_ptx_function *function);
+
 /* 0 or -ENOMEM. The module must outlive the graph. */
 int gt_patch_graph_new(const struct gt_ptx_module *module, struct gt_patch_graph **ret_graph);
 void gt_patch_graph_free(struct gt_patch_graph *graph);

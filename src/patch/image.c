@@ -383,6 +383,8 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 		error = gt_patch_read_objects(source, image, &objects, diag);
 	if (!error && source->cubin)
 		error = gt_patch_check_kernels(source->cubin, image, &objects, device, diag);
+	if (!error && source->cubin)
+		error = gt_patch_check_variables(image, &objects, diag);
 	is_linked = source->text_count > 1 || objects.cubins.count || objects.archive_count;
 	if (!error)
 		error = is_linked ? gt_patch_linked(source, &objects, device, &changed, image, diag)

@@ -345,13 +345,16 @@ static int match_all_names(const struct gt_patch_set *set, bool *ret_matches)
 /* Without a kernel in which programs run, functions that machine code calls are all that match. */
 static void reject_called(const struct gt_patch_set *set)
 {
+	const char *reason = set->patchers->options->kernel_count
+				     ? "no selected kernel with PTX calls the function"
+				     : "no kernel with PTX calls the function";
+
 	gt_patch_each (patcher, set)
 		for (const struct gt_ptx_function *function = patcher->module->functions; function;
 		     function = function->next)
-			if (!function->is_entry &&
+			if (!function->is_entry && function->body &&
 			    gt_patch_reached(&set->called, patcher, function))
-				reject_function(patcher, function,
-						"no kernel with PTX calls the function");
+				reject_function(patcher, function, reason);
 }
 
 int gt_patch_match(struct gt_patch_set *set)

@@ -69,8 +69,32 @@ static int add_cubins(const struct gt_patch_source *source, struct gt_patch_obje
 	return error;
 }
 
-/* Note the functions that a module has for others. */
-static int add_functions(const struct gt_ptx_module *module, struct gt_hash *names)
+typedef int variable_visit(void *context, const struct gt_ptx_variable *variable);
+
+/* Visit the variables at module scope until the visit returns another value than 0. */
+static int each_variable(const struct gt_ptx_module *module, variable_visit *visit, void *context)
+{
+	int value = 0;
+
+	for (const struct gt_ptx_item *item = module->items; item && !value; item = item->next) {
+		if (item->kind != GT_PTX_ITEM_VARIABLES)
+			continue;
+		for (const struct gt_ptx_variable *variable = item->variables; variable && !value;
+		     variable = variable->next)
+			value = visit(context, variable);
+	}
+	return value;
+}
+
+static int add_variable(void *names, const struct gt_ptx_variable *variable)
+{
+	return variable->definition && variable->definition->linkage != GT_PTX_LINKAGE_NONE
+		       ? gt_hash_set_str(names, variable->name, names)
+		       : 0;
+}
+
+/* Note the functions and variables that a module has for others. */
+static int add_definitions(const struct gt_ptx_module *module, struct gt_hash *names)
 {
 	int error = 0;
 
@@ -78,7 +102,33 @@ static int add_functions(const struct gt_ptx_module *module, struct gt_hash *nam
 	     function = function->next)
 		if (function->definition && function->definition->linkage != GT_PTX_LINKAGE_NONE)
 			error = gt_hash_set_str(names, function->name, names);
-	return error;
+	return error ? error : each_variable(module, add_variable, names);
+}
+
+/* Variables in shared memory without a definition are what a launch has of it. */
+struct missing_variable {
+	const struct gt_hash *names;
+	const char *name;
+};
+
+static int find_missing(void *context, const struct gt_ptx_variable *variable)
+{
+	struct missing_variable *missing = context;
+
+	if (variable->definition || variable->space == GT_PTX_SPACE_SHARED ||
+	    gt_hash_get_str(missing->names, variable->name))
+		return 0;
+	missing->name = variable->name;
+	return 1;
+}
+
+/* A variable that a module declares and no module has, or NULL. */
+static const char *missing_variable(const struct gt_ptx_module *module, const struct gt_hash *names)
+{
+	struct missing_variable missing = {.names = names};
+
+	each_variable(module, find_missing, &missing);
+	return missing.name;
 }
 
 /* Whether a module declares a function that no module has. */
@@ -102,9 +152,10 @@ static int add_archives(const struct gt_patch_source *source, const struct gt_pa
 	bool lacks = false;
 
 	gt_vec_each (part, &image->parts)
-		error = error ? error : add_functions(part->module, names);
+		error = error ? error : add_definitions(part->module, names);
 	gt_vec_each (part, &image->parts)
-		lacks |= !error && lacks_function(part->module, names);
+		lacks |= !error && (lacks_function(part->module, names) ||
+				    missing_variable(part->module, names));
 	if (lacks) {
 		objects->archives = source->archives;
 		objects->archive_count = source->archive_count;
@@ -273,13 +324,55 @@ int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_i
 	return 0;
 }
 
+int gt_patch_check_variables(const struct gt_patch_image *image,
+			     const struct gt_patch_objects *objects, struct gt_diag *diag)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	const char *name = NULL;
+	int error = names ? 0 : -ENOMEM;
+
+	if (objects->cubins.count || objects->archive_count)
+		return 0;
+	gt_vec_each (part, &image->parts)
+		error = error ? error : add_definitions(part->module, names);
+	gt_vec_each (part, &image->parts)
+		name = error || name ? name : missing_variable(part->module, names);
+	if (error)
+		return gt_patch_fail_memory(diag);
+	return name ? gt_diag(diag, -ENODATA, "patch", NULL,
+			      "SASS only: the definition of variable %s is missing", name)
+		    : 0;
+}
+
 /* ---- what concerns the modules ---------------------------------------------------------- */
 
-/* What one object has. */
+/* What one object has. The device runtime's variables are tables that nothing writes. */
 struct object_facts {
 	struct gt_patch_code *code;
-	bool has_variables, is_runtime;
+	bool has_variables, has_others; /* than the device runtime's */
+	bool has_version;               /* of the device runtime */
 };
+
+static bool starts_with(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+bool gt_patch_is_of_device_runtime(const char *name)
+{
+	return starts_with(name, "__nv_static_") && strstr(name, "_cuda_device_runtime_cu_");
+}
+
+/* The names that libcudadevrt of CUDA 13.0 has for others, and those of its static data. */
+static bool is_runtime_name(const char *name)
+{
+	static const char *const prefixes[] = {"__cuda", "cuda", "cnp", "__CNPRT_"};
+
+	for (size_t i = 0; i < gt_countof(prefixes); i++)
+		if (starts_with(name, prefixes[i]))
+			return true;
+	return gt_patch_is_of_device_runtime(name);
+}
 
 static int see_function(struct gt_patch_code *code, const struct gt_cubin_symbol *symbol)
 {
@@ -298,20 +391,35 @@ static void count_constant(struct gt_patch_code *code, const struct gt_cubin_sym
 	code->constant_bytes += symbol->constant_bytes < max ? symbol->constant_bytes : max;
 }
 
+static void see_variable(struct object_facts *facts, const struct gt_cubin_symbol *symbol)
+{
+	bool is_literal =
+		symbol->is_local && symbol->is_defined && gt_patch_is_literal(symbol->name);
+	bool is_runtime = symbol->is_defined && is_runtime_name(symbol->name);
+
+	facts->has_version |= is_runtime && !strcmp(symbol->name, "__CNPRT_VERSION_NUMBER__");
+	facts->has_variables |= !is_literal && !is_runtime;
+	count_constant(facts->code, symbol);
+}
+
 static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 {
-	/* The device runtime's own version. Its variables are tables that nothing writes. */
-	static const char runtime[] = "__CNPRT_VERSION_NUMBER__";
 	struct object_facts *facts = context;
-	bool is_literal = symbol->is_local && symbol->is_defined && symbol->name &&
-			  gt_patch_is_literal(symbol->name);
+	struct gt_patch_code *code = facts->code;
 
-	if (symbol->is_function && symbol->name)
-		return see_function(facts->code, symbol);
-	facts->is_runtime |= symbol->name && symbol->is_defined && !strcmp(symbol->name, runtime);
-	facts->code->is_incomplete |= !symbol->name;
-	facts->has_variables |= !is_literal;
-	count_constant(facts->code, symbol);
+	if (!symbol->name) {
+		code->is_incomplete = true;
+		return 0;
+	}
+	gt_strbuf_puts(&code->names, symbol->name);
+	gt_strbuf_putc(&code->names, '\n');
+	code->failed |= code->names.failed;
+	/* Static functions are those of others that are seen. */
+	facts->has_others |=
+		symbol->is_defined && !symbol->is_local && !is_runtime_name(symbol->name);
+	if (symbol->is_function)
+		return see_function(code, symbol);
+	see_variable(facts, symbol);
 	return 0;
 }
 
@@ -322,13 +430,14 @@ static void see_object(void *context, const struct gt_fatbin_payload *cubin)
 
 	facts.code->failed |= error == -ENOMEM;
 	facts.code->is_incomplete |= error != 0;
-	facts.code->has_variables |= facts.has_variables && !facts.is_runtime;
-	facts.code->has_others |= !facts.is_runtime;
+	facts.code->has_variables |= facts.has_variables;
+	facts.code->has_others |= facts.has_others || !facts.has_version;
 }
 
 void gt_patch_code_clear(struct gt_patch_code *code)
 {
 	gt_hash_free(code->functions);
+	gt_strbuf_free(&code->names);
 	*code = (struct gt_patch_code){0};
 }
 

@@ -35,6 +35,21 @@ int gt_patch_check_kernels(const struct gt_cubin *cubin, const struct gt_patch_i
 			   struct gt_diag *diag);
 
 /*
+ * Check that no module of a linked cubin needs a variable that is unknown: without a link the
+ * driver would make one, which is 0 (ptxas 13.0: "ignoring extern qualifier"). Linkers report it.
+ * 0, -ENODATA, -ENOMEM.
+ */
+int gt_patch_check_variables(const struct gt_patch_image *image,
+			     const struct gt_patch_objects *objects, struct gt_diag *diag);
+
+/*
+ * Whether a function or variable is one of the static ones of the device runtime:
+ * "__nv_static_52__<digest>_22_cuda_device_runtime_cu_<digest>__Z16memset_3d_device…", as nvcc
+ * names those of a file (libcudadevrt of CUDA 13.0).
+ */
+bool gt_patch_is_of_device_runtime(const char *name);
+
+/*
  * Read what of the machine code concerns the modules that it is linked with. 0 or -ENOMEM. The
  * caller clears it, also after an error.
  */

@@ -51,27 +51,30 @@ void gt_patch_reject(struct gt_patcher *patcher, uint32_t program, const char *f
 	patcher->error = patcher->error ? patcher->error : error;
 }
 
-static bool has_text(const struct gt_patch_set *set, const char *text)
+static bool is_prefix_used(const struct gt_patch_set *set, const char *prefix)
 {
 	gt_patch_each (patcher, set)
-		if (strstr(patcher->module->text, text))
+		if (strstr(patcher->module->text, prefix))
 			return true;
-	return false;
+	return set->code && strstr(gt_strbuf_string(&set->code->names), prefix);
 }
 
-/* A prefix that occurs nowhere in the texts, so that no name of ours is one of the modules'. */
+/*
+ * A prefix that occurs nowhere in the texts and the machine code, so that no name of ours is one of
+ * theirs. It is that of all modules: they are linked, and their names of ours are the same.
+ */
 static int choose_prefix(const struct gt_patch_set *set)
 {
-	char prefix[GT_MAX_PREFIX + 1] = "gputap_";
+	char prefix[GT_MAX_PREFIX] = "gputap_";
 
-	for (unsigned i = 1; has_text(set, prefix); i++) {
+	for (unsigned i = 1; is_prefix_used(set, prefix); i++) {
 		if (i == 1000)
 			return gt_diag(set->patchers->diag, -EINVAL, "patch", NULL,
 				       "the module uses every prefix for added names");
 		snprintf(prefix, sizeof(prefix), "gputap%u_", i);
 	}
 	gt_patch_each (patcher, set)
-		memcpy(patcher->result->prefix, prefix, sizeof(prefix));
+		strcpy(patcher->result->prefix, prefix);
 	return 0;
 }
 

@@ -8,8 +8,8 @@
 /* Where a function is that other modules can name. */
 struct set_definition {
 	uint32_t module;
-	const char *name; /* an alias, or its own */
-	const struct gt_ptx_function *function;
+	const char *name;                       /* an alias, or its own */
+	const struct gt_ptx_function *function; /* the alias, or the body's */
 };
 
 struct set_definitions {
@@ -51,8 +51,7 @@ static int add_import(struct gt_patch_set *set, const struct set_definition *fro
 static int add_definition(struct set_definitions *definitions, uint32_t module, const char *name,
 			  const struct gt_ptx_function *function)
 {
-	if (gt_vec_push(&definitions->items,
-			(struct set_definition){module, name, definition_of(function)}))
+	if (gt_vec_push(&definitions->items, (struct set_definition){module, name, function}))
 		return -ENOMEM;
 	return gt_hash_set_str(definitions->by_name, name, (void *)definitions->items.count);
 }
@@ -65,7 +64,7 @@ static int add_definitions(struct set_definitions *definitions, const struct gt_
 	     item = item->next) {
 		if (item->kind == GT_PTX_ITEM_ALIAS)
 			error = add_definition(definitions, patcher->index,
-					       item->alias->alias->name, item->alias->target);
+					       item->alias->alias->name, item->alias->alias);
 		else if (item->kind == GT_PTX_ITEM_FUNCTION && item->function->body &&
 			 item->function->linkage != GT_PTX_LINKAGE_NONE)
 			error = add_definition(definitions, patcher->index, item->function->name,
@@ -74,7 +73,10 @@ static int add_definitions(struct set_definitions *definitions, const struct gt_
 	return error;
 }
 
-/* Kernels of one name, as of a template in several modules, are one kernel. */
+/*
+ * Kernels of one name, as of a template in several modules, are one kernel. The definition has an
+ * import of the one before.
+ */
 static void mark_repeated(const struct gt_patch_set *set, const struct set_definition *definition)
 {
 	if (definition->function->is_entry)
@@ -93,9 +95,9 @@ static int join_definitions(struct gt_patch_set *set, const struct set_definitio
 		const struct set_definition *previous =
 			error ? NULL : gt_hash_get_str(before, name);
 
-		if (previous)
+		if (previous && previous->module != definition->module)
 			mark_repeated(set, definition);
-		else
+		else if (!previous)
 			previous = find_definition(definitions, name);
 		if (!error && previous && previous->module != definition->module)
 			error = add_import(set, definition, previous);
@@ -167,16 +169,16 @@ static int find_called(struct gt_patch_set *set, const struct gt_patcher *patche
 
 	for (const struct gt_ptx_function *function = patcher->module->functions;
 	     function && !error; function = function->next) {
-		const struct gt_ptx_function *definition = definition_of(function);
-		struct gt_patch_function *known = &patcher->functions[definition->number];
+		const struct gt_ptx_function *referred = gt_patch_referred(function);
+		struct gt_patch_function *known = &patcher->functions[referred->number];
 		uintptr_t kind = code_function(set->code, function);
 
 		/* It launches its own kernel of that name. */
 		known->called_by_code |=
-			kind && !(definition->is_entry && kind == GT_PATCH_CODE_DEFINES);
+			kind && !(referred->is_entry && kind == GT_PATCH_CODE_DEFINES);
 		known->defined_by_code |= kind == GT_PATCH_CODE_DEFINES;
-		if (kind && !definition->is_entry)
-			error = gt_patch_reach_add(patcher->graph, definition, called);
+		if (kind && !referred->is_entry)
+			error = gt_patch_reach_add(patcher->graph, referred, called);
 	}
 	/* It may have their addresses from variables or arguments. */
 	if (!error && may_call_addresses(set->code))

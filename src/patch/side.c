@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/hash.h"
 #include "patch/private.h"
 #include "patch/statics.h"
 
@@ -99,6 +100,52 @@ static int find_shared_state(const struct gt_patcher *patcher, const char **ret_
 	error = gt_patch_find_read_only(patcher->module, &read_only);
 	if (!error)
 		*ret_reason = find_shared_variable(patcher, read_only, &is_static);
+	return error;
+}
+
+/* The names of the variables in shared memory that modules define for others. 0 or -ENOMEM. */
+static int add_shared_names(const struct gt_ptx_module *module, struct gt_hash *names)
+{
+	int error = 0;
+
+	for (const struct gt_ptx_item *item = module->items; item; item = item->next) {
+		if (item->kind != GT_PTX_ITEM_VARIABLES)
+			continue;
+		for (const struct gt_ptx_variable *variable = item->variables; variable && !error;
+		     variable = variable->next)
+			if (variable->space == GT_PTX_SPACE_SHARED &&
+			    variable->linkage != GT_PTX_LINKAGE_NONE && variable->definition)
+				error = gt_hash_set_str(names, variable->name, names);
+	}
+	return error;
+}
+
+/* Whether the kernels use shared memory that another module defines. */
+static bool uses_foreign_shared(const struct gt_patcher *patcher, const struct gt_hash *names)
+{
+	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
+		if (item->kind != GT_PTX_ITEM_VARIABLES)
+			continue;
+		for (const struct gt_ptx_variable *variable = item->variables; variable;
+		     variable = variable->next)
+			if (kept_of(patcher)->variables[variable->number] &&
+			    variable->space == GT_PTX_SPACE_SHARED && !variable->definition &&
+			    gt_hash_get_str(names, variable->name))
+				return true;
+	}
+	return false;
+}
+
+static int find_foreign_shared(const struct gt_patch_set *set, const char **ret_reason)
+{
+	gt_auto(hash) struct gt_hash *names = gt_hash_new();
+	int error = names ? 0 : -ENOMEM;
+
+	gt_patch_each (patcher, set)
+		error = error ? error : add_shared_names(patcher->module, names);
+	gt_patch_each (patcher, set)
+		if (!error && !*ret_reason && uses_foreign_shared(patcher, names))
+			*ret_reason = "it uses shared memory of another module";
 	return error;
 }
 
@@ -238,6 +285,8 @@ int gt_patch_plan_side(struct gt_patch_set *set, const char **ret_reason)
 	gt_patch_each (patcher, set)
 		if (!error && !*ret_reason)
 			error = find_shared_state(patcher, ret_reason);
+	if (!error && !*ret_reason && set->count > 1)
+		error = find_foreign_shared(set, ret_reason);
 	return error;
 }
 
@@ -258,11 +307,8 @@ static bool keeps_variables(const struct gt_patcher *patcher,
 
 static bool keeps_function(const struct gt_patcher *patcher, const struct gt_ptx_function *function)
 {
-	const struct gt_ptx_function *definition =
-		function->definition ? function->definition : function;
-
 	return gt_patch_reached(&patcher->set->kept, patcher, function) ||
-	       gt_patch_reached(&patcher->set->kept, patcher, definition);
+	       gt_patch_reached(&patcher->set->kept, patcher, gt_patch_referred(function));
 }
 
 bool gt_patch_keeps(const struct gt_patcher *patcher, const struct gt_ptx_item *item)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The kernels of a linked program whose parts have machine code alone: they are rejected. */
+/*
+ * The kernels of a linked program whose parts have machine code alone: they are rejected. The
+ * device runtime copies and clears memory by kernels of its own, which are no part of the program.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,18 +11,6 @@
 #include "patch/linked.h"
 #include "patch/private.h"
 
-/*
- * The device runtime copies and clears memory by kernels of its own, which are no part of the
- * program: "__nv_static_52__<digest>_22_cuda_device_runtime_cu_<digest>__Z16memset_3d_device…", as
- * nvcc names static functions of a file (libcudadevrt of CUDA 13.0).
- */
-static bool is_of_device_runtime(const char *name)
-{
-	static const char prefix[] = "__nv_static_";
-
-	return !strncmp(name, prefix, strlen(prefix)) && strstr(name, "_cuda_device_runtime_cu_");
-}
-
 /* ---- whether a program may match ------------------------------------------------------- */
 
 static bool kernels_may_match(const struct gt_cubin *cubin, const struct gt_patch_options *options)
@@ -27,7 +18,7 @@ static bool kernels_may_match(const struct gt_cubin *cubin, const struct gt_patc
 	bool matches = false;
 
 	for (size_t i = 0; i < cubin->count && (!matches || options->observer); i++)
-		matches |= !is_of_device_runtime(cubin->kernels[i].name) &&
+		matches |= !gt_patch_is_of_device_runtime(cubin->kernels[i].name) &&
 			   gt_patch_name_may_match(cubin->kernels[i].name, true, options);
 	return matches;
 }
@@ -133,7 +124,7 @@ static int reject_kernels(struct unpatched_kernels *kernels, const struct gt_cub
 	for (size_t i = 0; i < cubin->count && !error; i++) {
 		const char *name = cubin->kernels[i].name;
 
-		if (is_of_device_runtime(name) || gt_hash_get_str(kernels->names, name))
+		if (gt_patch_is_of_device_runtime(name) || gt_hash_get_str(kernels->names, name))
 			continue;
 		error = gt_hash_set_str(kernels->names, name, kernels);
 		if (!error)

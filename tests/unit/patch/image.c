@@ -226,6 +226,19 @@ TEST("a cubin whose PTX has not all of its kernels stays as it is")
 	CHECK(!patched.image.fatbin.length);
 }
 
+TEST("a cubin whose PTX lacks a variable of another module stays as it is")
+{
+	auto_patched_image patched = {0};
+
+	patch_cubin_of(&patched, "gpu/entry/k",
+		       KERNEL("sm_90", "k") ".visible .entry l()\n{\n\tret;\n}\n"
+					    ".extern .shared .b8 launched[];\n"
+					    ".extern .global .b32 offset;\n");
+	CHECK_INT(patched.error, -ENODATA);
+	CHECK_STR(patched.diag.text, "SASS only: the definition of variable offset is missing");
+	CHECK(!patched.image.fatbin.length);
+}
+
 TEST("a cubin that no program matches stays as it is")
 {
 	auto_patched_image patched = {0};
@@ -664,12 +677,14 @@ static int find_with_archive(void *context, const void *cubin, size_t size,
 	return gt_cubin_texts_add(&ptx->archives, "!<arch>\n", 8);
 }
 
-TEST("an archive is linked with PTX that calls a function it does not have")
+TEST("an archive is linked with PTX that uses a function or variable it does not have")
 {
 	static const char *const texts[] = {
 		KERNEL("sm_90", "k") ".func other()\n{\n\tret;\n}\n",
 		KERNEL("sm_90", "k") ".extern .func (.param .b32 r) vprintf(.param .b64 f);\n",
+		KERNEL("sm_90", "k") ".extern .shared .b8 launched[];\n",
 		KERNEL("sm_90", "k") ".extern .func other();\n",
+		KERNEL("sm_90", "k") ".extern .global .b32 offset;\n",
 	};
 
 	for (size_t i = 0; i < gt_countof(texts); i++) {
@@ -679,8 +694,8 @@ TEST("an archive is linked with PTX that calls a function it does not have")
 		patch_recovered(&patched, "gpu/entry/k", find_with_archive, texts[i], false);
 		CHECK_INT(patched.error, 0);
 		CHECK_INT(patched.image.result.patched, 1);
-		CHECK_INT(patched.image.fatbin.length != 0, i < 2);
-		if (i < 2)
+		CHECK_INT(patched.image.fatbin.length != 0, i < 3);
+		if (i < 3)
 			continue;
 		read_inputs(&patched, inputs, 2);
 		CHECK_INT(inputs[1].kind, GT_LINK_ARCHIVE);

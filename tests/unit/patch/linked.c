@@ -57,6 +57,43 @@ static void add_code(struct linked_case *linked, const struct made_kernel *symbo
 	gt_vec_free(&objects.cubins);
 }
 
+/* Compile a text as part of a program. */
+static bool compile_part(const char *text, uint32_t number)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "part%u.ptx", number);
+	write_file(path, text, strlen(text));
+	return !run(NULL, TOOLS "ptxas -arch=sm_75 -c -o part%u.cubin %s", number, path);
+}
+
+/* What would be loaded is accepted by ptxas and, without machine code, by the linker. */
+static void check_with_linker(const struct linked_case *linked, const char *const *texts)
+{
+	bool is_whole = false;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < linked->count; i++)
+		is_whole |= linked->parts[i].result.scope == GT_PATCH_WHOLE;
+	for (uint32_t i = 0; i < linked->count; i++) {
+		const struct gt_patch_result *result = &linked->parts[i].result;
+
+		if (result->scope != GT_PATCH_NONE)
+			CHECK(compile_part(gt_strbuf_string(&result->text), count++));
+		else if (is_whole)
+			CHECK(compile_part(texts[i], count++));
+	}
+	if (!count || linked->code.functions || !have_tool("nvlink"))
+		return;
+	for (uint32_t i = count; i < MAX_PARTS; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "part%u.cubin", i);
+		unlink(path);
+	}
+	CHECK(!run(NULL, TOOLS "nvlink -arch=sm_75 -o linked.cubin part*.cubin"));
+}
+
 /* Patch the modules with a program. kernels: the options'; NULL: all. */
 static void patch_linked(struct linked_case *linked, const char *section, const char *kernel,
 			 const char *const *texts)
@@ -88,10 +125,7 @@ static void patch_linked(struct linked_case *linked, const char *section, const 
 		CHECK(linked->parts[i].result.found ==
 		      linked->parts[i].result.patched + linked->parts[i].result.rejected);
 	if (have_tool("ptxas"))
-		for (uint32_t i = 0; i < linked->count; i++)
-			if (linked->parts[i].result.scope != GT_PATCH_NONE)
-				check_text_with_ptxas(
-					gt_strbuf_string(&linked->parts[i].result.text));
+		check_with_linker(linked, texts);
 }
 
 /* Whether the text of a module has this. */
@@ -251,6 +285,72 @@ TEST("an alias in another module leads to what it is of")
 	CHECK(has(&linked, 1, ".alias g, f"));
 }
 
+TEST("an alias to which nothing refers is no part of a side module, one that is called is")
+{
+	static const char *const texts[] = {
+		MODULE(FUNCTION("f", STORE) ".visible .func g();\n.alias g, f;\n"
+					    ".visible .func h();\n.alias h, f;\n" ENTRY(
+						    "k", CALL("f") CALL("h")) OTHER),
+		NULL,
+	};
+	static const char *const foreign[] = {
+		MODULE(EXTERN("h") ENTRY("k", CALL("h")) OTHER),
+		MODULE(FUNCTION("f", STORE) ".visible .func g();\n.alias g, f;\n"
+					    ".visible .func h();\n.alias h, f;\n"),
+		NULL,
+	};
+	auto_linked here = {0}, there = {0};
+
+	patch_linked(&here, "gpu/store/k", NULL, texts);
+	CHECK(has(&here, 0, ".alias h, f") && !has(&here, 0, ".alias g, f"));
+	CHECK_INT(here.parts[0].result.patched, 1);
+	patch_linked(&there, "gpu/store/k", NULL, foreign);
+	CHECK(has(&there, 1, ".alias h, f") && !has(&there, 1, ".alias g, f"));
+	CHECK_INT(there.parts[1].result.patched, 1);
+}
+
+TEST("shared memory that another module defines keeps the kernel in its program")
+{
+	static const char *const texts[] = {
+		MODULE(".extern .shared .align 4 .b8 s[64];\n" ENTRY(
+			"k", "\t.reg .b32 %r<2>;\n\tld.shared.u32 %r1, [s];\n") OTHER),
+		MODULE(".visible .shared .align 4 .b8 s[64];\n"),
+		NULL,
+	};
+	static const char *const dynamic[] = {
+		MODULE(".extern .shared .align 4 .b8 s[];\n" ENTRY(
+			"k", "\t.reg .b32 %r<2>;\n\tld.shared.u32 %r1, [s];\n") OTHER),
+		MODULE(".extern .shared .align 4 .b8 s[];\n" ENTRY(
+			"l", "\t.reg .b32 %r<2>;\n\tld.shared.u32 %r1, [s];\n")),
+		NULL,
+	};
+	auto_linked linked = {0}, launched = {0};
+
+	patch_linked(&linked, "gpu/load/k", NULL, texts);
+	check_whole(&linked, "it uses shared memory of another module");
+	patch_linked(&launched, "gpu/load/k", NULL, dynamic);
+	check_scopes(&launched, GT_PATCH_SIDE, GT_PATCH_NONE);
+}
+
+TEST("modules of one program have one prefix, which no text and no machine code has")
+{
+	static const struct made_kernel symbols[] = {{.name = "gputap1_f", .is_device = 1}};
+	static const char *const texts[] = {
+		MODULE(ENTRY("k", "") OTHER),
+		MODULE(".visible .const .align 8 .b64 gputap_map_0[2];\n" ENTRY("l", "")),
+		NULL,
+	};
+	auto_linked linked = {0}, with_code = {0};
+
+	patch_linked(&linked, "gpu/entry/*", NULL, texts);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_STR(linked.parts[i].result.prefix, "gputap1_");
+	add_code(&with_code, symbols, 1);
+	patch_linked(&with_code, "gpu/entry/*", NULL, texts);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_STR(with_code.parts[i].result.prefix, "gputap2_");
+}
+
 TEST("of weak functions the linker takes one, for all kernels that call them")
 {
 	static const char *const texts[] = {
@@ -310,21 +410,6 @@ TEST("a kernel that several modules have, as of a template, is one kernel")
 	check_scopes(&one, GT_PATCH_SIDE, GT_PATCH_SIDE);
 	CHECK_INT(one.parts[2].result.scope, GT_PATCH_SIDE);
 	CHECK_INT(one.parts[2].result.kernels.count, 0);
-}
-
-TEST("the names that are added to linked modules are in none of them")
-{
-	static const char *const texts[] = {
-		MODULE(".visible .global .b64 gputap_map_0[2];\n" ENTRY("k", "")),
-		MODULE(ENTRY("l", "")),
-		NULL,
-	};
-	auto_linked linked = {0};
-
-	patch_linked(&linked, "gpu/entry/*", NULL, texts);
-	CHECK_STR(linked.parts[0].result.prefix, "gputap1_");
-	CHECK_STR(linked.parts[1].result.prefix, "gputap1_");
-	CHECK(has(&linked, 1, "gputap1_map_0") && !has(&linked, 1, "gputap_"));
 }
 
 TEST("three weak functions of one name lead to what any of them uses")
@@ -590,6 +675,71 @@ TEST("a function that machine code alone calls has no sites without a kernel tha
 	if (linked.parts[0].result.rejections.count)
 		CHECK_STR(linked.parts[0].result.rejections.items[0].reason,
 			  "no kernel with PTX calls the function");
+}
+
+TEST("functions that a function of the machine code calls may have no body")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "g", .is_device = 1, .is_undefined = 1}, {.name = "h", .is_device = 1}};
+	static const char *const texts[] = {
+		MODULE(EXTERN("h") FUNCTION("g", CALL("h")) FUNCTION("lonely", STORE)
+			       ENTRY("k", "")),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, symbols, 2);
+	patch_linked(&linked, "gpu/call/lonely", NULL, texts);
+	CHECK_INT(linked.parts[0].result.scope, GT_PATCH_NONE);
+	CHECK_INT(linked.parts[0].result.found, 0);
+}
+
+TEST("a function that unselected kernels and machine code call has no sites, with this reason")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "f", .is_device = 1, .is_undefined = 1}};
+	static const char *const texts[] = {
+		MODULE(FUNCTION("f", STORE) ENTRY("k", CALL("f")) OTHER),
+		NULL,
+	};
+	auto_linked linked = {0};
+
+	add_code(&linked, symbols, 1);
+	patch_linked(&linked, "gpu/call/f", "other", texts);
+	CHECK_INT(linked.parts[0].result.rejected, 1);
+	if (linked.parts[0].result.rejections.count)
+		CHECK_STR(linked.parts[0].result.rejections.items[0].reason,
+			  "no selected kernel with PTX calls the function");
+}
+
+TEST("code of the program that is merged with the device runtime is not the device runtime's")
+{
+	static const struct made_kernel symbols[] = {
+		{.name = "__CNPRT_VERSION_NUMBER__", .is_variable = 1},
+		{.name = "cudartErrorTable", .is_variable = 1},
+		{.name = "__cudaCDP2LaunchDeviceV2", .is_device = 1},
+		{.name = "state", .is_variable = 1},
+		{.name = "helper", .is_device = 1},
+	};
+	static const struct {
+		size_t first, count;
+		bool has_variables, has_others;
+	} cases[] = {{0, 3, false, false}, {0, 4, true, true}, {1, 2, false, true}};
+	struct made_kernel functions[4];
+
+	for (size_t i = 0; i < gt_countof(cases); i++) {
+		auto_linked linked = {0};
+
+		add_code(&linked, symbols + cases[i].first, cases[i].count);
+		CHECK_INT(linked.code.has_variables, cases[i].has_variables);
+		CHECK_INT(linked.code.has_others, cases[i].has_others);
+	}
+	auto_linked linked = {0};
+
+	memcpy(functions, symbols, 3 * sizeof(*symbols));
+	functions[3] = symbols[4];
+	add_code(&linked, functions, 4);
+	CHECK(!linked.code.has_variables && linked.code.has_others);
 }
 
 TEST("addresses of functions lead into machine code, and out of it")
