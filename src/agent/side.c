@@ -239,18 +239,29 @@ static void *select_container(enum gt_agent_container kind, void *original, cons
 	return selected;
 }
 
+/*
+ * A side module or library that the driver cannot use in a context, or on a device, does not fail
+ * calls of the program: the original is in its place.
+ */
+#define LOOK_UP(function, kind, handle, original, name)                                            \
+	void *selected;                                                                            \
+	CUresult error;                                                                            \
+                                                                                                   \
+	NEED(function);                                                                            \
+	selected = select_container(kind, original, name);                                         \
+	error = gt_driver.function(handle, selected, name);                                        \
+	if (error && selected != (original))                                                       \
+		error = gt_driver.function(handle, original, name);                                \
+	return error
+
 CUresult cuModuleGetFunction(void **function, void *module, const char *name)
 {
-	NEED(cuModuleGetFunction);
-	return gt_driver.cuModuleGetFunction(function,
-					     select_container(GT_AGENT_MODULE, module, name), name);
+	LOOK_UP(cuModuleGetFunction, GT_AGENT_MODULE, function, module, name);
 }
 
 CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name)
 {
-	NEED(cuLibraryGetKernel);
-	return gt_driver.cuLibraryGetKernel(
-		kernel, select_container(GT_AGENT_LIBRARY, library, name), name);
+	LOOK_UP(cuLibraryGetKernel, GT_AGENT_LIBRARY, kernel, library, name);
 }
 
 /* The handle of a kernel's name in place of that in the original. */
@@ -333,6 +344,77 @@ CUresult cuKernelGetLibrary(void **library, void *kernel)
 	return error;
 }
 
+/* ---- kernels of side libraries ---------------------------------------------------------- */
+
+/* The kernel of the original, for that of a side library; else NULL. */
+static void *find_original_kernel(void *kernel)
+{
+	void *library, *original, *found;
+	const char *name;
+
+	if (!atomic_load(&sides.count) || !gt_driver.cuKernelGetLibrary ||
+	    !gt_driver.cuKernelGetName || !gt_driver.cuLibraryGetKernel ||
+	    OWN2(cuKernelGetLibrary, &library, kernel))
+		return NULL;
+	original = find_original(GT_AGENT_LIBRARY, library);
+	if (original == library || OWN2(cuKernelGetName, &name, kernel) ||
+	    OWN3(cuLibraryGetKernel, &found, original, name))
+		return NULL;
+	return found;
+}
+
+CUresult cuKernelGetFunction(void **function, void *kernel)
+{
+	void *original;
+	CUresult error;
+
+	NEED(cuKernelGetFunction);
+	error = gt_driver.cuKernelGetFunction(function, kernel);
+	original = error ? find_original_kernel(kernel) : NULL;
+	return original ? gt_driver.cuKernelGetFunction(function, original) : error;
+}
+
+CUresult cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
+{
+	void *original;
+	CUresult error;
+
+	NEED(cuKernelGetAttribute);
+	error = gt_driver.cuKernelGetAttribute(value, attribute, kernel, device);
+	original = error ? find_original_kernel(kernel) : NULL;
+	return original ? gt_driver.cuKernelGetAttribute(value, attribute, original, device)
+			: error;
+}
+
+/* The original gets what is set, too. It succeeds if one of both does. */
+CUresult cuKernelSetAttribute(int attribute, int value, void *kernel, int device)
+{
+	void *original;
+	CUresult error;
+
+	NEED(cuKernelSetAttribute);
+	error = gt_driver.cuKernelSetAttribute(attribute, value, kernel, device);
+	original = find_original_kernel(kernel);
+	if (original && !OWN4(cuKernelSetAttribute, attribute, value, original, device))
+		error = 0;
+	return error;
+}
+
+CUresult cuKernelSetCacheConfig(void *kernel, int config, int device)
+{
+	void *original;
+	CUresult error;
+
+	NEED(cuKernelSetCacheConfig);
+	error = gt_driver.cuKernelSetCacheConfig(kernel, config, device);
+	original = find_original_kernel(kernel);
+	if (original && !OWN3(cuKernelSetCacheConfig, original, config, device))
+		error = 0;
+	return error;
+}
+
+/* ---- modules of libraries --------------------------------------------------------------- */
+
 /* The pair of a library, with a use of its kernels. False: it has none. */
 static bool borrow_library(const void *library, struct side_pair *ret_pair)
 {
@@ -370,6 +452,7 @@ static void pair_modules(void *library, void *module)
 	}
 	if (OWN2(cuLibraryGetModule, &side, pair.side)) {
 		release_kernels(pair.kernels);
+		gt_agent_forget_side(GT_AGENT_MODULE, module);
 		return;
 	}
 	pair.kind = GT_AGENT_MODULE;

@@ -91,6 +91,28 @@ expect_count() {
 	done
 }
 
+# behind_front ARGUMENTS…: the same as run_scenario, with the driver of driver_in_front.
+behind_front() {
+	gputap run --gpu soft --json "${@:2}" program.o -- \
+		env LD_LIBRARY_PATH="$PWD/front:$softgpu" "$scenario" "$1"
+	expect_status 0
+	expect_output_line "^$1: right\$"
+}
+
+@test "where a side library cannot be used on a device, the original is" {
+	driver_in_front
+	export SOFTGPU_DEVICES=2
+	counting gpu/entry/k7
+	behind_front devices
+	expect_count 160
+	FRONT_REJECT=gputap_ behind_front devices
+	expect_count 64
+	behind_front second
+	expect_count 64
+	FRONT_REJECT=gputap_ behind_front second
+	expect_count 32
+}
+
 @test "options of the JIT compiler are those of the original, logs excepted" {
 	counting gpu/entry/k7
 	run_scenario options

@@ -352,6 +352,39 @@ static void test_devices(void)
 	CHECK(cuCtxSynchronize());
 }
 
+/* A kernel of the first device is used on the second one, with the attributes that were set. */
+static void test_second(void)
+{
+	enum { SHARED = 1234 };
+	CUcontext context;
+	CUfunction function;
+	CUlibrary library;
+	CUkernel kernel;
+	int value;
+
+	begin();
+	CHECK(cuLibraryLoadData(&library, make_module(KERNELS, 1), NULL, NULL, 0, NULL, NULL, 0));
+	kernel = find_kernel(library, 7);
+	launch((CUfunction)kernel);
+	EXPECT(word(7) == THREADS);
+	CHECK(cuDevicePrimaryCtxRetain(&context, 1));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemAlloc(&words, 4 * KERNELS));
+	CHECK(cuMemsetD32(words, 0, KERNELS));
+	CHECK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED, kernel,
+				   1));
+	CHECK(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 1));
+	CHECK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel,
+				   1));
+	EXPECT(value == SHARED);
+	CHECK(cuKernelGetFunction(&function, kernel));
+	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+				 function));
+	EXPECT(value == SHARED);
+	launch(function);
+	EXPECT(word(7) == THREADS);
+}
+
 /* What programs get the driver's functions from. */
 static void *find_by_name(const char *name)
 {
@@ -431,7 +464,7 @@ int main(int count, char **words_given)
 	} tests[] = {
 		{"module", test_module},   {"library", test_library}, {"unloaded", test_unloaded},
 		{"reused", test_reused},   {"threads", test_threads}, {"options", test_options},
-		{"origins", test_origins}, {"devices", test_devices},
+		{"origins", test_origins}, {"devices", test_devices}, {"second", test_second},
 	};
 
 	CHECK(cuInit(0));
