@@ -40,6 +40,8 @@ struct gt_agent_image {
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
 void gt_agent_release_image(struct gt_agent_image *image);
+/* Whether the PTX of a fatbin is for one architecture or family alone (sm_90a, sm_100f). */
+bool gt_agent_is_specific(const void *fatbin, size_t size);
 
 /* The mangled names of kernels, sorted, each with a NUL. */
 struct gt_agent_names {

@@ -35,6 +35,18 @@ struct agent_fatbin {
 	uint64_t size; /* of what follows */
 };
 
+bool gt_agent_is_specific(const void *fatbin, size_t size)
+{
+	/* Of the first entry. */
+	enum { FLAGS_OFFSET = FATBIN_HEADER + 40, ARCH_A = 0x100000, ARCH_F = 0x200000 };
+	uint64_t flags;
+
+	if (size < FLAGS_OFFSET + sizeof(flags))
+		return false;
+	memcpy(&flags, (const char *)fatbin + FLAGS_OFFSET, sizeof(flags));
+	return flags & (ARCH_A | ARCH_F);
+}
+
 static bool measure_fatbin(const void *data, struct gt_agent_image *image)
 {
 	struct agent_fatbin header;

@@ -23,19 +23,44 @@ enum {
 	MAX_JIT_OPTIONS = 64,
 };
 
-/* The compute capability of the current device, or of the first one. */
-static uint32_t current_capability(void)
-{
-	int device = 0, major = 0, minor = 0;
+/* The devices that an image is loaded for. */
+struct targets {
+	uint32_t capability; /* the lowest one; 0: unknown */
+	bool differ;
+};
 
-	if (!gt_driver.cuDeviceGetAttribute)
-		return 0;
-	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &device))
-		device = 0;
-	if (OWN3(cuDeviceGetAttribute, &major, CU_ATTRIBUTE_MAJOR, device) ||
+/* The compute capability of a device; 0: unknown. */
+static uint32_t read_capability(int device)
+{
+	int major = 0, minor = 0;
+
+	if (!gt_driver.cuDeviceGetAttribute ||
+	    OWN3(cuDeviceGetAttribute, &major, CU_ATTRIBUTE_MAJOR, device) ||
 	    OWN3(cuDeviceGetAttribute, &minor, CU_ATTRIBUTE_MINOR, device))
 		return 0;
 	return (uint32_t)(major * 10 + minor);
+}
+
+/* A module is for the device of the current context, a library for every device. */
+static struct targets find_targets(enum gt_agent_container kind)
+{
+	struct targets targets = {0};
+	int current = 0, count = 0;
+
+	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &current))
+		current = 0;
+	targets.capability = read_capability(current);
+	if (kind == GT_AGENT_MODULE || !gt_driver.cuDeviceGetCount ||
+	    OWN1(cuDeviceGetCount, &count))
+		return targets;
+	for (int device = 0; device < count; device++) {
+		uint32_t capability = read_capability(device);
+
+		targets.differ |= capability != targets.capability;
+		if (capability < targets.capability)
+			targets.capability = capability;
+	}
+	return targets;
 }
 
 /* ---- calls that load ------------------------------------------------------------------- */
@@ -146,11 +171,24 @@ static CUresult compile(enum gt_agent_container kind, void *handle,
 
 /* ---- patched images -------------------------------------------------------------------- */
 
+/* Why a patched image is not loaded: 0 or gt_agent_error. */
+static int check_patched(const struct gt_agent_exchange *exchange, const struct targets *targets)
+{
+	/* The driver links for one of them. */
+	if (targets->differ &&
+	    (exchange->is_linked || gt_agent_is_specific(exchange->patched, exchange->image_size)))
+		return GT_AGENT_DEVICES_DIFFER;
+	/* Only now: it takes the driver a while, and may create a context. */
+	return gt_agent_maps_ready() ? 0 : GT_AGENT_NO_MAPS;
+}
+
 /* Ask for the image beside or in place of the program's. */
-static void ask_for_patched(const void *image, struct gt_agent_exchange *exchange)
+static void ask_for_patched(enum gt_agent_container kind, const void *image,
+			    struct gt_agent_exchange *exchange)
 {
 	struct gt_agent_image measured;
-	uint32_t capability;
+	struct targets targets;
+	int error;
 	void *memory;
 	size_t size;
 
@@ -158,24 +196,25 @@ static void ask_for_patched(const void *image, struct gt_agent_exchange *exchang
 	if ((!gt_agent_map_memory(&memory, &size) && !gt_agent_misses_memory()) ||
 	    !gt_agent_measure(image, &measured))
 		return;
-	capability = current_capability();
-	if (capability)
-		gt_agent_ask(&measured, capability, exchange);
+	targets = find_targets(kind);
+	if (targets.capability)
+		gt_agent_ask(&measured, targets.capability, exchange);
 	gt_agent_release_image(&measured);
-	/* Only now: it takes the driver a while, and may create a context. */
-	if (!exchange->patched || gt_agent_maps_ready())
+	error = exchange->patched ? check_patched(exchange, &targets) : 0;
+	if (!error)
 		return;
-	gt_agent_finish(exchange, GT_AGENT_NO_MAPS, false);
+	gt_agent_finish(exchange, error, false);
 	*exchange = (struct gt_agent_exchange){.socket = -1};
 }
 
 /* Whether there is a patched image that can be loaded. */
-static bool begin_patched(const void *image, struct gt_agent_exchange *exchange)
+static bool begin_patched(enum gt_agent_container kind, const void *image,
+			  struct gt_agent_exchange *exchange)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
 
 	*exchange = (struct gt_agent_exchange){.socket = -1};
-	ask_for_patched(image, exchange);
+	ask_for_patched(kind, image, exchange);
 	if (!exchange->patched)
 		gt_agent_finish(exchange, 0, false);
 	gt_agent_restore_caller(&caller);
@@ -363,7 +402,7 @@ static CUresult load(const struct load_call *call, const void *image)
 
 	if (!call->handle || call->jit_count > MAX_JIT_OPTIONS ||
 	    (call->jit_count && (!call->jit_options || !call->jit_values)) ||
-	    !begin_patched(image, &exchange))
+	    !begin_patched(call->kind, image, &exchange))
 		return load_original(call, image);
 	return exchange.is_side ? load_both(call, image, &exchange)
 				: load_whole(call, image, &exchange);

@@ -147,8 +147,9 @@ enum gt_agent_error {
 	GT_AGENT_MAPS_ON_GPU = -4, /* the maps are in memory of the GPU, for CUDA kernels */
 	/* The maps are copied to devices of another context of the process. */
 	GT_AGENT_COPIED_ELSEWHERE = -5,
-	GT_AGENT_BAD_REPLY = -6, /* the reply or its file is not as it is described here */
-	GT_AGENT_OPENCL = -1000, /* and below: this and an error code of OpenCL */
+	GT_AGENT_BAD_REPLY = -6,      /* the reply or its file is not as it is described here */
+	GT_AGENT_DEVICES_DIFFER = -7, /* the image would be for some of the library's devices */
+	GT_AGENT_OPENCL = -1000,      /* and below: this and an error code of OpenCL */
 };
 
 /* The outcome for a patched image. */

@@ -443,6 +443,9 @@ static const struct agent_reason {
 	 "CUDA kernels: use --host-maps"},
 	{GT_AGENT_COPIED_ELSEWHERE,
 	 "the maps are copied to the devices of another OpenCL context of the process"},
+	{GT_AGENT_DEVICES_DIFFER,
+	 "the library is for GPUs of several compute capabilities, the patched one would be for "
+	 "one of them"},
 	{GT_AGENT_BAD_REPLY, "the agent of the process rejected the answer of gputap"},
 };
 

@@ -403,6 +403,27 @@ expect_links() {
 	done
 }
 
+@test "a library that is linked from several modules stays as it is where GPUs differ" {
+	need_command nvcc
+	driver_in_front
+	compile load
+	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
+	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
+	fatbinary -64 --create=linked.fatbin --image3=kind=ptx,sm=75,file=caller.ptx \
+		--image3=kind=ptx,sm=75,file=callee.ptx
+	export SOFTGPU_DEVICES=2
+	inserted env LD_LIBRARY_PATH="$PWD/front:$softgpu" ./load library linked.fatbin
+	export FRONT_SECOND=80
+	gputap run --gpu soft -v program.o -- env LD_LIBRARY_PATH="$PWD/front:$softgpu" ./load library linked.fatbin
+	expect_status 0
+	expect_output_line '^add: 1000 sums are right$'
+	expect_error_line '^gputap: module 1 .*: original; 0 of 2 sites patched; the library is for GPUs of several compute capabilities, the patched one would be for one of them$'
+	# A module is for one device, and a library of one PTX for all of them.
+	inserted env LD_LIBRARY_PATH="$PWD/front:$softgpu" ./load data linked.fatbin
+	nvcc_once kernels.ptx -arch=$arch -ptx "$programs/kernels.cu"
+	inserted env LD_LIBRARY_PATH="$PWD/front:$softgpu" ./load library kernels.ptx
+}
+
 @test "a template kernel that several linked files have is patched" {
 	need_command nvcc
 	echo 'template<class T> __global__ void fill(T *p, T value) { p[threadIdx.x] = value; }' >fill.h

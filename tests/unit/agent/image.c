@@ -125,4 +125,20 @@ TEST("what is no image is none")
 	CHECK(!gt_agent_measure("!<arch>\n", &image));
 }
 
+TEST("PTX for one architecture or family alone is known by the flags of its fatbin")
+{
+	enum { FLAGS_OFFSET = 56 };
+	static const struct {
+		uint64_t flags;
+		bool is_specific;
+	} rows[] = {{0x11, false}, {0x100011, true}, {0x200011, true}};
+	unsigned char fatbin[80] = {0};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		memcpy(fatbin + FLAGS_OFFSET, &rows[i].flags, sizeof(rows[i].flags));
+		CHECK(gt_agent_is_specific(fatbin, sizeof(fatbin)) == rows[i].is_specific);
+	}
+	CHECK(!gt_agent_is_specific(fatbin, FLAGS_OFFSET + 7));
+}
+
 TEST_MAIN
