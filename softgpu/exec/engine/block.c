@@ -151,7 +151,10 @@ static enum sg_block_end stuck(struct sg_block *block)
 
 /* ---- barriers -------------------------------------------------------------------------- */
 
-/* Whether all threads have arrived; a warp whose live lanes have arrived counts as a full one. */
+/*
+ * Whether all threads have arrived; a warp whose live lanes have arrived counts as a full one.
+ * Lanes that have exited since their bar.arrive count where the number of threads is given.
+ */
 static bool is_complete(const struct sg_block *block, uint32_t number)
 {
 	const struct sg_barrier *barrier = &block->barriers[number];
@@ -162,11 +165,12 @@ static bool is_complete(const struct sg_block *block, uint32_t number)
 	for (uint32_t i = 0; i < block->warp_count; i++) {
 		const struct sg_warp *warp = &block->warps[i];
 		uint32_t arrived = warp->arrived[number];
+		bool have_all = (arrived & warp->live) == warp->live;
 
-		if (!barrier->expected && arrived != warp->live)
+		if (!barrier->expected && !have_all)
 			return false;
-		threads += arrived && arrived == warp->live ? SG_WARP_SIZE
-							    : (uint32_t)__builtin_popcount(arrived);
+		threads +=
+			arrived && have_all ? SG_WARP_SIZE : (uint32_t)__builtin_popcount(arrived);
 	}
 	return threads >= barrier->expected;
 }

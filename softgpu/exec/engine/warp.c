@@ -301,8 +301,6 @@ const struct sg_instruction *sg_warp_exit(struct sg_warp *warp, const struct sg_
 	else
 		remove_group(warp, warp->current);
 	warp->current = UINT32_MAX;
-	for (uint32_t i = 0; i < SG_BARRIERS; i++)
-		warp->arrived[i] &= warp->live;
 	if (warp->group_count)
 		sg_exchange_check(warp);
 	sg_block_check_barriers(warp->block);

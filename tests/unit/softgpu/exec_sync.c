@@ -34,6 +34,11 @@ static const char barriers[] = PTX_HEADER ".shared .align 4 .b8 tile[4096];\n" K
 			KERNEL("left", "	setp.ge.u32 %p0, %r0, 40;\n	@%p0 exit;\n	"
 				       "bar.sync 0;\n"
 				       "	st.global.u32 [%rd19], 1;\n")
+	/* The first warp exits right after its arrival, half of the third one before it. */
+	KERNEL("gone", "	setp.ge.u32 %p0, %r0, 32;\n	@%p0 bra USE;\n"
+		       "	st.shared.u32 [tile], 7;\n	bar.arrive 1, 96;\n	exit;\n"
+		       "USE:	setp.ge.u32 %p1, %r0, 80;\n	@%p1 exit;\n	bar.sync 1, 96;\n"
+		       "	ld.shared.u32 %r3, [tile];\n	st.global.u32 [%rd19], %r3;\n")
 	/* Both sides of a branch meet at one barrier. */
 	KERNEL("sides", "	and.b32 %r1, %r0, 1;\n	setp.eq.u32 %p0, %r1, 0;\n"
 			"	mov.u32 %r2, tile;\n	mad.lo.u32 %r2, %r0, 4, %r2;\n"
@@ -94,6 +99,17 @@ TEST("barriers with thread counts synchronize two warps")
 	device_run(&device, module, "pair", 1, 160, 0, address_of(out), 0);
 	for (uint32_t i = 32; i < 64; i++)
 		CHECK_INT(out[i], 109);
+}
+
+TEST("a warp that has arrived at a barrier with a thread count and exited still counts")
+{
+	auto_device device;
+	gt_auto(sg_module) struct sg_module *module = load(&device, barriers);
+	uint32_t *out = device_memory(&device, 4096);
+
+	device_run(&device, module, "gone", 1, 96, 0, address_of(out), 0);
+	for (uint32_t i = 0; i < 96; i++)
+		CHECK_INT(out[i], i >= 32 && i < 80 ? 7 : 0);
 }
 
 TEST("barriers count votes, and do not wait for exited threads")
