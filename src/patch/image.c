@@ -222,10 +222,13 @@ static int list_parts(uint32_t device, struct gt_patch_selection *selection)
 			error = gt_vec_push(&selection->objects, cubin);
 		else if (cubin && !selection->code)
 			selection->code = cubin;
+		/* Such as LTO bitcode, of which the linked cubin of the program was made. */
+		selection->source.is_incomplete |= !ptx && !cubin;
 		for (size_t i = 0; ptx && i < container.entry_count && !error; i++)
 			if (gt_fatbin_is_part(&container.entries[i], ptx))
 				error = gt_vec_push(&selection->parts, &container.entries[i]);
 	}
+	selection->source.is_incomplete &= selection->code != NULL;
 	selection->source.objects = selection->objects.items;
 	selection->source.object_count = selection->objects.count;
 	return error;
@@ -389,6 +392,10 @@ static int patch_source(const struct gt_patch_source *source, uint32_t device,
 	if (!error)
 		error = is_linked ? gt_patch_linked(source, &objects, device, &changed, image, diag)
 				  : patch_single(source->entry, &changed, image, diag);
+	/* Its look-ups would find nothing in what is loaded in its place. */
+	if (!error && source->is_incomplete && image->result.scope == GT_PATCH_WHOLE)
+		error = gt_diag(diag, -ENODATA, "patch", NULL,
+				"SASS only: a part of the module has no PTX for sm_%u", device);
 	if (!error)
 		error = gt_patch_reject_code(source, &objects, device, options, image, diag);
 	gt_patch_objects_clear(&objects);

@@ -38,7 +38,8 @@ struct gt_patch_source {
 	const struct gt_cubin_text *archives;
 	size_t archive_count;
 	const struct gt_cubin *cubin; /* that was made from the texts; NULL: none */
-	bool whole;                   /* as in gt_patch_options */
+	bool is_incomplete; /* parts of the program are in `code` of the selection alone */
+	bool whole;         /* as in gt_patch_options */
 };
 
 /* The part of an image that is for a device. */

@@ -457,6 +457,35 @@ TEST("a part with machine code alone, such as the device runtime, is linked with
 	CHECK(!none.image.inputs.length && !none.image.fatbin.length);
 }
 
+TEST("a program of which a part cannot be linked for the device is not replaced")
+{
+	static const struct made_source none;
+	const struct gt_fatbin_source newer = {.kind = GT_FATBIN_KIND_PTX,
+					       .architecture = 120,
+					       .data = KERNEL("sm_120", "second"),
+					       .size = strlen(KERNEL("sm_120", "second"))};
+	size_t linked_size, part_size;
+	gt_autofree char *linked = make_object(
+		&(struct made_kernel){.name = "whole", .is_device = 1}, true, &none, &linked_size);
+	gt_autofree char *part = make_object(&(struct made_kernel){.name = "part", .is_device = 1},
+					     false, &none, &part_size);
+
+	for (unsigned is_linked = 0; is_linked < 2; is_linked++) {
+		gt_auto_strbuf data = GT_STRBUF_INIT;
+		auto_patched_image patched = {0};
+
+		if (is_linked)
+			add_container(&data, linked, linked_size, NULL);
+		add_container(&data, part, part_size, KERNEL("sm_75", "k"));
+		CHECK_INT(gt_fatbin_write(&newer, 1, GT_FATBIN_COMPRESSION_NONE, &data, NULL), 0);
+		patch_data(&patched, "gpu/entry/k", data.data, data.length, 90);
+		CHECK_INT(patched.error, is_linked ? -ENODATA : 0);
+		if (is_linked)
+			CHECK_STR(patched.diag.text,
+				  "SASS only: a part of the module has no PTX for sm_90");
+	}
+}
+
 /* A program of two parts: k has a limit of registers, l a level of optimization. */
 static void patch_with_options(struct patched_image *patched, const char *section)
 {
