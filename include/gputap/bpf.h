@@ -130,7 +130,8 @@ enum {
 	gputap_u32 mask;                                                                           \
 	/* The launch id (%gridid), which increases with every launch of the process. */           \
 	gputap_u64 launch;                                                                         \
-	/* gputap's id of the kernel. */                                                           \
+	/* gputap's id of the kernel. It is not known in device functions of modules with several  \
+	 * kernels that have programs: programs that read it are rejected there (OpenCL: 0). */    \
 	gputap_u32 kernel;                                                                         \
 	/* The number of kernel arguments; 0 in device functions, where they are not known. */     \
 	gputap_u32 argument_count;                                                                 \

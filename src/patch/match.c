@@ -311,6 +311,46 @@ static int match_sites(const struct gt_patch_set *set)
 	return error;
 }
 
+/* A device function does not know which kernel called it, if there are several. */
+static void reject_readers_of_kernel(struct gt_patcher *patcher, uint32_t program)
+{
+	const struct gt_section *section = &patcher->options->programs[program].section;
+
+	for (const struct gt_ptx_function *function = patcher->module->functions; function;
+	     function = function->next) {
+		struct gt_patch_function *known = &patcher->functions[function->number];
+		uint32_t sites;
+
+		if (function->is_entry || !function->body || !(known->programs & PROGRAM(program)))
+			continue;
+		sites = gt_patch_count_sites(function, gt_patch_site_kinds(section->kind), false);
+		known->programs &= ~PROGRAM(program);
+		/* The start and the end of a body are no statements. */
+		if (sites || gt_patch_names_functions(section))
+			gt_patch_reject(patcher, program, function->name, sites ? sites : 1,
+					"the program reads the kernel's number, and several "
+					"kernels may call the function");
+	}
+}
+
+static void reject_all_readers_of_kernel(const struct gt_patch_set *set)
+{
+	const struct gt_patch_options *options = set->patchers->options;
+
+	for (uint32_t i = 0; i < options->program_count; i++) {
+		const struct gt_patch_program *program = &options->programs[i];
+
+		if (!program->program ||
+		    !(gt_patch_find_uses(program->program, program->facts, &program->section)
+				      .sources >>
+			      GT_SOURCE_KERNEL &
+		      1))
+			continue;
+		gt_patch_each (patcher, set)
+			reject_readers_of_kernel(patcher, i);
+	}
+}
+
 static bool any_function_matches(const struct gt_patcher *patcher)
 {
 	for (uint32_t i = 0; i < patcher->module->function_count; i++)
@@ -376,11 +416,16 @@ int gt_patch_match(struct gt_patch_set *set)
 		reject_called(set);
 		return 0;
 	}
+	set->only_kernel = set->patchers->options->first_kernel;
+	set->has_one_kernel = kernel == set->only_kernel + 1;
 	if (!error)
 		error = gt_patch_plan_side(set, &reason);
 	if (error)
 		return error;
 	gt_patch_each (patcher, set)
 		keep_functions(set, patcher, reason);
-	return match_sites(set);
+	error = match_sites(set);
+	if (!set->has_one_kernel)
+		reject_all_readers_of_kernel(set);
+	return error;
 }

@@ -83,6 +83,8 @@ struct gt_patch_set {
 	GT_VEC(struct gt_patch_import) imports;
 	struct gt_patch_reaches kept;   /* of a side module */
 	struct gt_patch_reaches called; /* by the machine code */
+	bool has_one_kernel;            /* in which programs run */
+	uint32_t only_kernel;           /* its number */
 	struct gt_patch_reaches kernel; /* from the last kernel of gt_patch_reach_kernel */
 	bool symbols_global;            /* added symbols are .global, in all modules */
 };

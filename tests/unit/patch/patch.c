@@ -840,6 +840,29 @@ TEST("a finish program runs before lanes wait at the end of a kernel, and each t
 	CHECK(patched.counts[4] == 320 + 160 * 10);
 }
 
+/* Threads of k, and of l if there is one, exit in a device function. */
+#define EXITS_IN_FUNCTION(others)                                                                  \
+	HEADER ".func f()\n{\n\texit;\n}\n" others                                                 \
+	       ".visible .entry k(.param .u64 p)\n{\n\tcall f;\n\tret;\n}\n"
+#define OTHER_THAT_EXITS ".visible .entry l(.param .u64 p)\n{\n\tcall f;\n\tret;\n}\n"
+
+TEST("a program that reads the kernel's number runs in functions that one kernel alone calls")
+{
+	const struct gt_patch_options options = {.first_kernel = 7};
+	auto_patched one = {0}, several = {0};
+
+	add_probe(&one, "gpu/exit/*", "ldxw r6, [r1+72]");
+	CHECK(run_patched(&one, EXITS_IN_FUNCTION(""), (struct launch_shape){2, 32}, options));
+	CHECK(one.counts[0] == 2 * 32 * 7);
+	add_probe(&several, "gpu/exit/*", "ldxw r6, [r1+72]");
+	CHECK(patch_text(&several, EXITS_IN_FUNCTION(OTHER_THAT_EXITS), options));
+	CHECK_INT(several.result.rejected, 1);
+	if (several.result.rejections.count)
+		CHECK_STR(several.result.rejections.items[0].reason,
+			  "the program reads the kernel's number, and several kernels may call "
+			  "the function");
+}
+
 /* Odd threads leave first; kernels that have no shared memory to spare, and old PTX. */
 #define LEAVING(header, shared)                                                                    \
 	header shared ".visible .entry k(.param .u64 p)\n{\n"                                      \
