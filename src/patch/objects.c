@@ -350,7 +350,8 @@ int gt_patch_check_variables(const struct gt_patch_image *image,
 struct object_facts {
 	struct gt_patch_code *code;
 	bool has_variables, has_others; /* than the device runtime's */
-	bool has_version;               /* of the device runtime */
+	bool has_runtime_variables;     /* by their names */
+	bool has_version;               /* of the device runtime: they are its own */
 };
 
 static bool starts_with(const char *name, const char *prefix)
@@ -363,15 +364,17 @@ bool gt_patch_is_of_device_runtime(const char *name)
 	return starts_with(name, "__nv_static_") && strstr(name, "_cuda_device_runtime_cu_");
 }
 
-/* The names that libcudadevrt of CUDA 13.0 has for others, and those of its static data. */
-static bool is_runtime_name(const char *name)
+/* The functions that libcudadevrt of CUDA 13.0 has for others. */
+static bool is_runtime_function(const char *name)
 {
-	static const char *const prefixes[] = {"__cuda", "cuda", "cnp", "__CNPRT_"};
+	return starts_with(name, "__cuda") || starts_with(name, "cuda") ||
+	       starts_with(name, "cnp") || gt_patch_is_of_device_runtime(name);
+}
 
-	for (size_t i = 0; i < gt_countof(prefixes); i++)
-		if (starts_with(name, prefixes[i]))
-			return true;
-	return gt_patch_is_of_device_runtime(name);
+static bool is_runtime_variable(const char *name)
+{
+	return starts_with(name, "cudart") || starts_with(name, "__CNPRT_") ||
+	       gt_patch_is_of_device_runtime(name);
 }
 
 static int see_function(struct gt_patch_code *code, const struct gt_cubin_symbol *symbol)
@@ -391,13 +394,24 @@ static void count_constant(struct gt_patch_code *code, const struct gt_cubin_sym
 	code->constant_bytes += symbol->constant_bytes < max ? symbol->constant_bytes : max;
 }
 
+/* Names that those that the patcher adds could be. */
+static void see_name(struct gt_patch_code *code, const char *name)
+{
+	if (!strstr(name, "gputap"))
+		return;
+	gt_strbuf_puts(&code->names, name);
+	gt_strbuf_putc(&code->names, '\n');
+	code->failed |= code->names.failed;
+}
+
 static void see_variable(struct object_facts *facts, const struct gt_cubin_symbol *symbol)
 {
 	bool is_literal =
 		symbol->is_local && symbol->is_defined && gt_patch_is_literal(symbol->name);
-	bool is_runtime = symbol->is_defined && is_runtime_name(symbol->name);
+	bool is_runtime = symbol->is_defined && is_runtime_variable(symbol->name);
 
 	facts->has_version |= is_runtime && !strcmp(symbol->name, "__CNPRT_VERSION_NUMBER__");
+	facts->has_runtime_variables |= is_runtime;
 	facts->has_variables |= !is_literal && !is_runtime;
 	count_constant(facts->code, symbol);
 }
@@ -411,16 +425,15 @@ static int see_symbol(void *context, const struct gt_cubin_symbol *symbol)
 		code->is_incomplete = true;
 		return 0;
 	}
-	gt_strbuf_puts(&code->names, symbol->name);
-	gt_strbuf_putc(&code->names, '\n');
-	code->failed |= code->names.failed;
+	see_name(code, symbol->name);
+	if (!symbol->is_function) {
+		see_variable(facts, symbol);
+		return 0;
+	}
 	/* Static functions are those of others that are seen. */
 	facts->has_others |=
-		symbol->is_defined && !symbol->is_local && !is_runtime_name(symbol->name);
-	if (symbol->is_function)
-		return see_function(code, symbol);
-	see_variable(facts, symbol);
-	return 0;
+		symbol->is_defined && !symbol->is_local && !is_runtime_function(symbol->name);
+	return see_function(code, symbol);
 }
 
 static void see_object(void *context, const struct gt_fatbin_payload *cubin)
@@ -430,8 +443,9 @@ static void see_object(void *context, const struct gt_fatbin_payload *cubin)
 
 	facts.code->failed |= error == -ENOMEM;
 	facts.code->is_incomplete |= error != 0;
-	facts.code->has_variables |= facts.has_variables;
-	facts.code->has_others |= facts.has_others || !facts.has_version;
+	facts.code->has_variables |=
+		facts.has_variables || (facts.has_runtime_variables && !facts.has_version);
+	facts.code->has_others |= facts.has_others || facts.has_variables || !facts.has_version;
 }
 
 void gt_patch_code_clear(struct gt_patch_code *code)

@@ -199,7 +199,7 @@ struct gt_patch_code {
 	/* The functions that others can name, and that it needs of others; NULL: no machine code */
 	struct gt_hash *functions; /* name -> enum gt_patch_code_function */
 	uint64_t constant_bytes;   /* of its variables in constant memory */
-	struct gt_strbuf names;    /* all of its names, a line each */
+	struct gt_strbuf names;    /* that have "gputap" in them, a line each */
 	bool has_variables;        /* that may be written */
 	bool has_others;           /* than the device runtime, which calls no function of others */
 	bool is_incomplete;        /* something could not be read */

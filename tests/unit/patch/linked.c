@@ -724,7 +724,7 @@ TEST("code of the program that is merged with the device runtime is not the devi
 	static const struct {
 		size_t first, count;
 		bool has_variables, has_others;
-	} cases[] = {{0, 3, false, false}, {0, 4, true, true}, {1, 2, false, true}};
+	} cases[] = {{0, 3, false, false}, {0, 4, true, true}, {1, 2, true, true}};
 	struct made_kernel functions[4];
 
 	for (size_t i = 0; i < gt_countof(cases); i++) {
