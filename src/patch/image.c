@@ -196,6 +196,8 @@ static int select_cubin(const struct gt_patch_options *options,
 		return error;
 	selection->keep = recovered && options->recovery->always;
 	selection->source.cubin = &selection->cubin;
+	/* Whether the texts have all of its kernels is found later. */
+	selection->source.is_incomplete = false;
 	/* The original of a side module is loaded, too, which it cannot be there. */
 	selection->source.whole = options->whole || selection->keep;
 	return 0;

@@ -486,6 +486,27 @@ TEST("a program of which a part cannot be linked for the device is not replaced"
 	}
 }
 
+TEST("a linked cubin that carries all PTX is replaced, whatever its parts are")
+{
+	static const struct made_kernel kernel = {.name = "k"};
+	const struct made_source source = {.texts = {{".nv_debug_ptx_txt", KERNEL("sm_90", "k")}}};
+	const struct gt_fatbin_source newer = {.kind = GT_FATBIN_KIND_PTX,
+					       .architecture = 120,
+					       .data = KERNEL("sm_120", "k"),
+					       .size = strlen(KERNEL("sm_120", "k"))};
+	gt_auto_strbuf data = GT_STRBUF_INIT;
+	auto_patched_image patched = {0};
+	size_t size;
+	gt_autofree char *linked = make_object(&kernel, true, &source, &size);
+
+	add_container(&data, linked, size, NULL);
+	CHECK_INT(gt_fatbin_write(&newer, 1, GT_FATBIN_COMPRESSION_NONE, &data, NULL), 0);
+	patch_data(&patched, "gpu/entry/k", data.data, data.length, 90);
+	CHECK_INT(patched.error, 0);
+	CHECK_INT(patched.image.result.scope, GT_PATCH_WHOLE);
+	CHECK_INT(patched.image.result.patched, 1);
+}
+
 /* A program of two parts: k has a limit of registers, l a level of optimization. */
 static void patch_with_options(struct patched_image *patched, const char *section)
 {
