@@ -40,8 +40,12 @@ struct gt_agent_image {
  */
 bool gt_agent_measure(const void *image, struct gt_agent_image *ret_image);
 void gt_agent_release_image(struct gt_agent_image *image);
-/* Whether the PTX of a fatbin is for one architecture or family alone (sm_90a, sm_100f). */
-bool gt_agent_is_specific(const void *fatbin, size_t size);
+/* What the PTX of a fatbin, its first entry, is for. All 0: it is too short. */
+struct gt_agent_target {
+	uint32_t capability;
+	bool is_specific; /* for one architecture or family alone (sm_90a, sm_100f) */
+};
+struct gt_agent_target gt_agent_target_of(const void *fatbin, size_t size);
 
 /* The mangled names of kernels, sorted, each with a NUL. */
 struct gt_agent_names {

@@ -35,16 +35,24 @@ struct agent_fatbin {
 	uint64_t size; /* of what follows */
 };
 
-bool gt_agent_is_specific(const void *fatbin, size_t size)
+struct gt_agent_target gt_agent_target_of(const void *fatbin, size_t size)
 {
-	/* Of the first entry. */
-	enum { FLAGS_OFFSET = FATBIN_HEADER + 40, ARCH_A = 0x100000, ARCH_F = 0x200000 };
+	enum {
+		ARCHITECTURE_OFFSET = FATBIN_HEADER + 28,
+		FLAGS_OFFSET = FATBIN_HEADER + 40,
+		ARCH_A = 0x100000,
+		ARCH_F = 0x200000,
+	};
+	struct gt_agent_target target = {0};
 	uint64_t flags;
 
 	if (size < FLAGS_OFFSET + sizeof(flags))
-		return false;
+		return target;
+	memcpy(&target.capability, (const char *)fatbin + ARCHITECTURE_OFFSET,
+	       sizeof(target.capability));
 	memcpy(&flags, (const char *)fatbin + FLAGS_OFFSET, sizeof(flags));
-	return flags & (ARCH_A | ARCH_F);
+	target.is_specific = flags & (ARCH_A | ARCH_F);
+	return target;
 }
 
 static bool measure_fatbin(const void *data, struct gt_agent_image *image)

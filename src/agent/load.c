@@ -17,6 +17,7 @@ enum {
 	CU_JIT_THREADS_PER_BLOCK = 1,
 	CU_JIT_OPTIMIZATION_LEVEL = 7,
 	CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
+	CU_JIT_FALLBACK_STRATEGY = 10,
 	CU_JIT_LTO = 20,
 	CU_JIT_REFERENCED_KERNEL_NAMES = 25,
 	CU_JIT_POSITION_INDEPENDENT_CODE = 30,
@@ -25,7 +26,8 @@ enum {
 
 /* The devices that an image is loaded for. */
 struct targets {
-	uint32_t capability; /* the lowest one; 0: unknown */
+	uint32_t capability; /* of the current one; 0: unknown */
+	uint32_t lowest;
 	bool differ;
 };
 
@@ -50,6 +52,7 @@ static struct targets find_targets(enum gt_agent_container kind)
 	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &current))
 		current = 0;
 	targets.capability = read_capability(current);
+	targets.lowest = targets.capability;
 	if (kind == GT_AGENT_MODULE || !gt_driver.cuDeviceGetCount ||
 	    OWN1(cuDeviceGetCount, &count))
 		return targets;
@@ -57,8 +60,8 @@ static struct targets find_targets(enum gt_agent_container kind)
 		uint32_t capability = read_capability(device);
 
 		targets.differ |= capability != targets.capability;
-		if (capability < targets.capability)
-			targets.capability = capability;
+		if (capability < targets.lowest)
+			targets.lowest = capability;
 	}
 	return targets;
 }
@@ -171,12 +174,26 @@ static CUresult compile(enum gt_agent_container kind, void *handle,
 
 /* ---- patched images -------------------------------------------------------------------- */
 
+/*
+ * Whether a patched image is for all devices. The driver links for one of them. A side library need
+ * not be for all: where it is not, the original is used.
+ */
+static bool suits_devices(const struct gt_agent_exchange *exchange, const struct targets *targets)
+{
+	struct gt_agent_target target;
+
+	if (!targets->differ)
+		return true;
+	if (exchange->is_linked)
+		return false;
+	target = gt_agent_target_of(exchange->patched, exchange->image_size);
+	return !target.is_specific && (exchange->is_side || target.capability <= targets->lowest);
+}
+
 /* Why a patched image is not loaded: 0 or gt_agent_error. */
 static int check_patched(const struct gt_agent_exchange *exchange, const struct targets *targets)
 {
-	/* The driver links for one of them. */
-	if (targets->differ &&
-	    (exchange->is_linked || gt_agent_is_specific(exchange->patched, exchange->image_size)))
+	if (!suits_devices(exchange, targets))
 		return GT_AGENT_DEVICES_DIFFER;
 	/* Only now: it takes the driver a while, and may create a context. */
 	return gt_agent_maps_ready() ? 0 : GT_AGENT_NO_MAPS;
@@ -294,7 +311,23 @@ static void copy_code_options(const struct load_call *call, struct code_options 
 	}
 }
 
-/* What is loaded: the patched image, or what the driver links of it, with these options. */
+static void remove_option(struct code_options *options, int option)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < options->count; i++) {
+		if (options->options[i] == option)
+			continue;
+		options->options[kept] = options->options[i];
+		options->values[kept++] = options->values[i];
+	}
+	options->count = kept;
+}
+
+/*
+ * What is loaded: the patched image, or what the driver links of it, with these options. cuda.h:
+ * CU_JIT_FALLBACK_STRATEGY "cannot be used with cuLink* APIs".
+ */
 static CUresult prepare_patched(const struct load_call *call,
 				const struct gt_agent_exchange *exchange,
 				struct gt_agent_linked *ret_linked, const void **ret_image)
@@ -308,6 +341,7 @@ static CUresult prepare_patched(const struct load_call *call,
 	if (!exchange->is_linked)
 		return 0;
 	copy_code_options(call, &copy);
+	remove_option(&copy, CU_JIT_FALLBACK_STRATEGY);
 	caller = gt_agent_save_caller();
 	error = gt_agent_link(exchange->patched, exchange->image_size,
 			      &(struct gt_agent_jit){copy.count, copy.options, copy.values},

@@ -125,20 +125,24 @@ TEST("what is no image is none")
 	CHECK(!gt_agent_measure("!<arch>\n", &image));
 }
 
-TEST("PTX for one architecture or family alone is known by the flags of its fatbin")
+TEST("what PTX is for, which may be one architecture or family alone, is known of its fatbin")
 {
-	enum { FLAGS_OFFSET = 56 };
+	enum { ARCHITECTURE_OFFSET = 44, FLAGS_OFFSET = 56 };
 	static const struct {
 		uint64_t flags;
 		bool is_specific;
 	} rows[] = {{0x11, false}, {0x100011, true}, {0x200011, true}};
 	unsigned char fatbin[80] = {0};
+	struct gt_agent_target target;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memcpy(fatbin + FLAGS_OFFSET, &rows[i].flags, sizeof(rows[i].flags));
-		CHECK(gt_agent_is_specific(fatbin, sizeof(fatbin)) == rows[i].is_specific);
+		fatbin[ARCHITECTURE_OFFSET] = 90;
+		target = gt_agent_target_of(fatbin, sizeof(fatbin));
+		CHECK(target.is_specific == rows[i].is_specific && target.capability == 90);
 	}
-	CHECK(!gt_agent_is_specific(fatbin, FLAGS_OFFSET + 7));
+	target = gt_agent_target_of(fatbin, FLAGS_OFFSET + 7);
+	CHECK(!target.is_specific && !target.capability);
 }
 
 TEST_MAIN
