@@ -28,7 +28,7 @@ int gt_patch_blocks_find(const struct gt_ptx_function *function, struct gt_patch
 	for (const struct gt_ptx_statement *statement = function->body->first; statement && !error;
 	     statement = gt_ptx_statement_next(statement)) {
 		if (statement->kind == GT_PTX_STATEMENT_LABEL)
-			starts |= statement->label->is_used;
+			starts |= gt_ptx_label_is_target(statement->label);
 		if (statement->kind != GT_PTX_STATEMENT_INSTRUCTION)
 			continue;
 		if (starts)

@@ -79,7 +79,8 @@ static const struct gt_ptx_label *branch_label(const struct gt_ptx_statement *st
 	instruction = &statement->instruction;
 	if (instruction->form->opcode != GT_PTX_OP_BRA || !instruction->operand_count ||
 	    instruction->operands[0].kind != GT_PTX_OPERAND_LABEL ||
-	    !instruction->operands[0].label->statement)
+	    !instruction->operands[0].label->statement ||
+	    !gt_ptx_label_is_target(instruction->operands[0].label))
 		return NULL;
 	return instruction->operands[0].label;
 }
@@ -93,7 +94,8 @@ static int find_blocks(struct loop_search *search)
 	for (const struct gt_ptx_statement *statement = search->function->body->first;
 	     statement && !error; statement = gt_ptx_statement_next(statement)) {
 		block = &search->blocks.items[search->blocks.count - 1];
-		if (statement->kind == GT_PTX_STATEMENT_LABEL && statement->label->is_used) {
+		if (statement->kind == GT_PTX_STATEMENT_LABEL &&
+		    gt_ptx_label_is_target(statement->label)) {
 			error = gt_vec_push(&search->blocks,
 					    (struct loop_block){.label = statement->label});
 			search->by_label[statement->label->number] =

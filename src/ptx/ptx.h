@@ -318,6 +318,12 @@ struct gt_ptx_label {
 	struct gt_ptx_label *next; /* in the function */
 };
 
+/* Whether branches may lead to a label: it is used, and a place in the code. */
+static inline bool gt_ptx_label_is_target(const struct gt_ptx_label *label)
+{
+	return label->is_used && !label->targets && !label->prototype;
+}
+
 /* .branchtargets (LABEL items) or .calltargets (FUNCTION items) */
 struct gt_ptx_targets {
 	bool is_call;

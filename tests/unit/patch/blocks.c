@@ -131,4 +131,22 @@ TEST("a block and a register that the kernel does not have are rejected sites, w
 	}
 }
 
+TEST("the label of a prototype starts neither a block nor a loop")
+{
+	static const char listed[] =
+		HEADER ".func f()\n{\n\tret;\n}\n.global .u64 table[1] = {f};\n"
+		       ".visible .entry k()\n{\n\t.reg .b64 %a;\n\t.reg .pred %q;\n"
+		       "\tld.global.u64 %a, [table];\n"
+		       "p: .callprototype _ ();\n\tcall %a, (), p;\n\t@%q bra p;\n\tret;\n}\n";
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/basic_block/k", NULL);
+	add_probe(&patched, "gpu/loop_end/k", NULL);
+	CHECK(patch_text(&patched, listed, (struct gt_patch_options){0}));
+	/* Of k the start, and after the branch; of f the start. */
+	CHECK_INT(patched.result.found, 3);
+	CHECK(strstr(gt_strbuf_string(&patched.result.text), "p:\n\t.callprototype") ||
+	      strstr(gt_strbuf_string(&patched.result.text), "p: .callprototype"));
+}
+
 TEST_MAIN
