@@ -221,9 +221,10 @@ const struct gt_cli_command gt_command_cudacounter = {
 		"Runs CMD with counters in its kernels and prints, for each kernel, the threads "
 		"that entered and exited it, its blocks, the time in which it ran (of all launches "
 		"together), the mean time of a block, and the mean number of clock cycles from a "
-		"warp's entry to the exit of its lanes. A kernel that does not return, or that "
-		"exits in a device function, has fewer exits than entries, and no times. For each "
-		"launch and block, see 'gputap blocktime'. Needs no privilege; see 'gputap run'.",
+		"warp's entry to the exit of its lanes. A kernel that does not return has fewer "
+		"exits than entries, and no times; so has one that exits in a device function, if "
+		"others of its module are counted, too. For each launch and block, see 'gputap "
+		"blocktime'. Needs no privilege; see 'gputap run'.",
 	.examples = cudacounter_examples,
 	.options = option_table,
 	.option_count = gt_countof(option_table) - 1, /* without --line */

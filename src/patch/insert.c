@@ -282,7 +282,7 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.statement = site->statement,
 	};
 
-	if (site->kinds & KIND(BASIC_BLOCK))
+	if (site->kinds & KIND(BASIC_BLOCK) && site->programs)
 		at.section =
 			&program_at(patcher, (uint32_t)__builtin_ctzll(site->programs))->section;
 	for (uint32_t i = 0; i < patcher->options->program_count; i++)
@@ -415,9 +415,10 @@ static void begin_function(void *context, const struct gt_ptx_function *function
 	put_trip_counters(patcher, known, buffer);
 	if (known->first_site != UINT32_MAX)
 		gt_patch_put_stack(patcher, known->programs & ~patcher->rejected, buffer);
-	gt_patch_put_shape(patcher, function, buffer);
+	/* First: its lanes are together, since no branch has separated them. */
 	if (gt_patch_counts_exits(patcher, function))
 		gt_patch_put_exit_counter(patcher, buffer);
+	gt_patch_put_shape(patcher, function, buffer);
 	site = next_site(patcher, function, NULL);
 	if (site && site->kinds & (KIND(ENTRY) | KIND(CALL))) {
 		put_site(patcher, site, function, buffer);

@@ -328,8 +328,8 @@ static void reject_readers_of_kernel(struct gt_patcher *patcher, uint32_t progra
 		/* The start and the end of a body are no statements. */
 		if (sites || gt_patch_names_functions(section))
 			gt_patch_reject(patcher, program, function->name, sites ? sites : 1,
-					"the program reads the kernel's number, and several "
-					"kernels may call the function");
+					"the program reads the kernel's number, which a function "
+					"of a module with programs in several kernels lacks");
 	}
 }
 

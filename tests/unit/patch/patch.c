@@ -859,8 +859,8 @@ TEST("a program that reads the kernel's number runs in functions that one kernel
 	CHECK_INT(several.result.rejected, 1);
 	if (several.result.rejections.count)
 		CHECK_STR(several.result.rejections.items[0].reason,
-			  "the program reads the kernel's number, and several kernels may call "
-			  "the function");
+			  "the program reads the kernel's number, which a function of a module "
+			  "with programs in several kernels lacks");
 }
 
 /* Odd threads leave first; kernels that have no shared memory to spare, and old PTX. */
