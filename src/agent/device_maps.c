@@ -94,7 +94,7 @@ static enum area_state map_on_host(void)
 static enum area_state map_on_gpu(int device)
 {
 	struct gt_agent_area offered;
-	uint8_t uuid[16];
+	uint8_t uuid[16] = {0};
 	bool is_mapped;
 
 	if (device < 0 || !can_map_handles() || OWN2(cuDeviceGetUuid_v2, uuid, device))
