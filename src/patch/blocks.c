@@ -6,19 +6,6 @@
 
 /* ---- where blocks start ---------------------------------------------------------------- */
 
-static bool may_leave(const struct gt_ptx_instruction *instruction)
-{
-	switch (instruction->form->opcode) {
-	case GT_PTX_OP_BRA:
-	case GT_PTX_OP_BRX:
-	case GT_PTX_OP_RET:
-	case GT_PTX_OP_EXIT:
-		return true;
-	default:
-		return false;
-	}
-}
-
 int gt_patch_blocks_find(const struct gt_ptx_function *function, struct gt_patch_blocks *ret_blocks)
 {
 	bool starts = true;
@@ -33,7 +20,7 @@ int gt_patch_blocks_find(const struct gt_ptx_function *function, struct gt_patch
 			continue;
 		if (starts)
 			error = gt_vec_push(&ret_blocks->statements, statement);
-		starts = may_leave(&statement->instruction) && statement->instruction.guard;
+		starts = gt_ptx_is_jump(&statement->instruction) && statement->instruction.guard;
 	}
 	return error;
 }

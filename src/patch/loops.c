@@ -55,18 +55,9 @@ static void clear_search(struct loop_search *search)
 /* Whether an instruction ends a basic block. */
 static bool ends_block(const struct gt_ptx_statement *statement)
 {
-	if (statement->kind != GT_PTX_STATEMENT_INSTRUCTION)
-		return false;
-	switch (statement->instruction.form->opcode) {
-	case GT_PTX_OP_BRA:
-	case GT_PTX_OP_BRX:
-	case GT_PTX_OP_RET:
-	case GT_PTX_OP_EXIT:
-	case GT_PTX_OP_TRAP:
-		return true;
-	default:
-		return false;
-	}
+	return statement->kind == GT_PTX_STATEMENT_INSTRUCTION &&
+	       (gt_ptx_is_jump(&statement->instruction) ||
+		statement->instruction.form->opcode == GT_PTX_OP_TRAP);
 }
 
 /* The label of a direct branch that is executed by this statement; NULL: it is none. */

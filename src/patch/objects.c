@@ -69,30 +69,6 @@ static int add_cubins(const struct gt_patch_source *source, struct gt_patch_obje
 	return error;
 }
 
-typedef int variable_visit(void *context, const struct gt_ptx_variable *variable);
-
-/* Visit the variables at module scope until the visit returns another value than 0. */
-static int each_variable(const struct gt_ptx_module *module, variable_visit *visit, void *context)
-{
-	int value = 0;
-
-	for (const struct gt_ptx_item *item = module->items; item && !value; item = item->next) {
-		if (item->kind != GT_PTX_ITEM_VARIABLES)
-			continue;
-		for (const struct gt_ptx_variable *variable = item->variables; variable && !value;
-		     variable = variable->next)
-			value = visit(context, variable);
-	}
-	return value;
-}
-
-static int add_variable(void *names, const struct gt_ptx_variable *variable)
-{
-	return variable->definition && variable->definition->linkage != GT_PTX_LINKAGE_NONE
-		       ? gt_hash_set_str(names, variable->name, names)
-		       : 0;
-}
-
 /* Note the functions and variables that a module has for others. */
 static int add_definitions(const struct gt_ptx_module *module, struct gt_hash *names)
 {
@@ -102,33 +78,34 @@ static int add_definitions(const struct gt_ptx_module *module, struct gt_hash *n
 	     function = function->next)
 		if (function->definition && function->definition->linkage != GT_PTX_LINKAGE_NONE)
 			error = gt_hash_set_str(names, function->name, names);
-	return error ? error : each_variable(module, add_variable, names);
+	gt_ptx_each_variable (variable, module)
+		if (!error && variable->definition &&
+		    variable->definition->linkage != GT_PTX_LINKAGE_NONE)
+			error = gt_hash_set_str(names, variable->name, names);
+	return error;
 }
 
-/* Variables in shared memory without a definition are what a launch has of it. */
-struct missing_variable {
-	const struct gt_hash *names;
-	const char *name;
-};
-
-static int find_missing(void *context, const struct gt_ptx_variable *variable)
+/* The same for all modules of an image. */
+static int add_all_definitions(const struct gt_patch_image *image, struct gt_hash *names)
 {
-	struct missing_variable *missing = context;
+	int error = names ? 0 : -ENOMEM;
 
-	if (variable->definition || variable->space == GT_PTX_SPACE_SHARED ||
-	    gt_hash_get_str(missing->names, variable->name))
-		return 0;
-	missing->name = variable->name;
-	return 1;
+	gt_vec_each (part, &image->parts)
+		error = error ? error : add_definitions(part->module, names);
+	return error;
 }
 
-/* A variable that a module declares and no module has, or NULL. */
+/*
+ * A variable that a module declares and no module has, or NULL. In shared memory it is what a
+ * launch has of that.
+ */
 static const char *missing_variable(const struct gt_ptx_module *module, const struct gt_hash *names)
 {
-	struct missing_variable missing = {.names = names};
-
-	each_variable(module, find_missing, &missing);
-	return missing.name;
+	gt_ptx_each_variable (variable, module)
+		if (!variable->definition && variable->space != GT_PTX_SPACE_SHARED &&
+		    !gt_hash_get_str(names, variable->name))
+			return variable->name;
+	return NULL;
 }
 
 /* Whether a module declares a function that no module has. */
@@ -148,11 +125,9 @@ static int add_archives(const struct gt_patch_source *source, const struct gt_pa
 			struct gt_patch_objects *objects)
 {
 	gt_auto(hash) struct gt_hash *names = gt_hash_new();
-	int error = names ? 0 : -ENOMEM;
+	int error = add_all_definitions(image, names);
 	bool lacks = false;
 
-	gt_vec_each (part, &image->parts)
-		error = error ? error : add_definitions(part->module, names);
 	gt_vec_each (part, &image->parts)
 		lacks |= !error && (lacks_function(part->module, names) ||
 				    missing_variable(part->module, names));
@@ -329,16 +304,13 @@ int gt_patch_check_variables(const struct gt_patch_image *image,
 {
 	gt_auto(hash) struct gt_hash *names = gt_hash_new();
 	const char *name = NULL;
-	int error = names ? 0 : -ENOMEM;
 
 	if (objects->cubins.count || objects->archive_count)
 		return 0;
-	gt_vec_each (part, &image->parts)
-		error = error ? error : add_definitions(part->module, names);
-	gt_vec_each (part, &image->parts)
-		name = error || name ? name : missing_variable(part->module, names);
-	if (error)
+	if (add_all_definitions(image, names))
 		return gt_patch_fail_memory(diag);
+	gt_vec_each (part, &image->parts)
+		name = name ? name : missing_variable(part->module, names);
 	return name ? gt_diag(diag, -ENODATA, "patch", NULL,
 			      "SASS only: the definition of variable %s is missing", name)
 		    : 0;
@@ -386,7 +358,7 @@ static int see_function(struct gt_patch_code *code, const struct gt_cubin_symbol
 	return gt_hash_set_str(code->functions, symbol->name, (void *)kind);
 }
 
-/* The size is hostile: what exceeds the bank counts as no more than that. */
+/* The size is hostile: no sum of them overflows. */
 static void count_constant(struct gt_patch_code *code, const struct gt_cubin_symbol *symbol)
 {
 	const uint64_t max = UINT32_MAX;

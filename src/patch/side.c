@@ -70,19 +70,14 @@ static const char *find_shared_variable(const struct gt_patcher *patcher, const 
 {
 	const struct gt_patch_reach *kept = kept_of(patcher);
 
-	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
-		if (item->kind != GT_PTX_ITEM_VARIABLES)
-			continue;
-		for (const struct gt_ptx_variable *variable = item->variables; variable;
-		     variable = variable->next) {
-			const char *reason = kept->variables[variable->number]
-						     ? shared_state(variable, read_only)
-						     : NULL;
+	gt_ptx_each_variable (variable, patcher->module) {
+		const char *reason = kept->variables[variable->number]
+					     ? shared_state(variable, read_only)
+					     : NULL;
 
-			*ret_is_static = reason && gt_patch_is_static(variable);
-			if (reason)
-				return reason;
-		}
+		*ret_is_static = reason && gt_patch_is_static(variable);
+		if (reason)
+			return reason;
 	}
 	return NULL;
 }
@@ -108,31 +103,21 @@ static int add_shared_names(const struct gt_ptx_module *module, struct gt_hash *
 {
 	int error = 0;
 
-	for (const struct gt_ptx_item *item = module->items; item; item = item->next) {
-		if (item->kind != GT_PTX_ITEM_VARIABLES)
-			continue;
-		for (const struct gt_ptx_variable *variable = item->variables; variable && !error;
-		     variable = variable->next)
-			if (variable->space == GT_PTX_SPACE_SHARED &&
-			    variable->linkage != GT_PTX_LINKAGE_NONE && variable->definition)
-				error = gt_hash_set_str(names, variable->name, names);
-	}
+	gt_ptx_each_variable (variable, module)
+		if (!error && variable->space == GT_PTX_SPACE_SHARED &&
+		    variable->linkage != GT_PTX_LINKAGE_NONE && variable->definition)
+			error = gt_hash_set_str(names, variable->name, names);
 	return error;
 }
 
 /* Whether the kernels use shared memory that another module defines. */
 static bool uses_foreign_shared(const struct gt_patcher *patcher, const struct gt_hash *names)
 {
-	for (const struct gt_ptx_item *item = patcher->module->items; item; item = item->next) {
-		if (item->kind != GT_PTX_ITEM_VARIABLES)
-			continue;
-		for (const struct gt_ptx_variable *variable = item->variables; variable;
-		     variable = variable->next)
-			if (kept_of(patcher)->variables[variable->number] &&
-			    variable->space == GT_PTX_SPACE_SHARED && !variable->definition &&
-			    gt_hash_get_str(names, variable->name))
-				return true;
-	}
+	gt_ptx_each_variable (variable, patcher->module)
+		if (kept_of(patcher)->variables[variable->number] &&
+		    variable->space == GT_PTX_SPACE_SHARED && !variable->definition &&
+		    gt_hash_get_str(names, variable->name))
+			return true;
 	return false;
 }
 

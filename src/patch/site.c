@@ -196,18 +196,9 @@ static const struct gt_ptx_statement *last_executed(const struct gt_ptx_function
 
 static bool leaves_always(const struct gt_ptx_statement *statement)
 {
-	if (statement->kind != GT_PTX_STATEMENT_INSTRUCTION || statement->instruction.guard)
-		return false;
-	switch (statement->instruction.form->opcode) {
-	case GT_PTX_OP_RET:
-	case GT_PTX_OP_EXIT:
-	case GT_PTX_OP_TRAP:
-	case GT_PTX_OP_BRA:
-	case GT_PTX_OP_BRX:
-		return true;
-	default:
-		return false;
-	}
+	return statement->kind == GT_PTX_STATEMENT_INSTRUCTION && !statement->instruction.guard &&
+	       (gt_ptx_is_jump(&statement->instruction) ||
+		statement->instruction.form->opcode == GT_PTX_OP_TRAP);
 }
 
 uint32_t gt_patch_end_kinds(const struct gt_ptx_function *function)
@@ -286,7 +277,6 @@ uint32_t gt_patch_count_sites(const struct gt_ptx_function *function, uint32_t k
 
 	if (kinds & KIND(BASIC_BLOCK))
 		count += count_blocks(function);
-
 	if (kinds & KIND(LOOP_END))
 		kinds |= KIND(LOOP);
 	for (const struct gt_ptx_statement *statement = function->body->first; statement;

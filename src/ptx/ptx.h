@@ -421,6 +421,9 @@ struct gt_ptx_function {
 	struct gt_ptx_function *next; /* in the module */
 };
 
+/* Whether an instruction is a branch, or ends the function or the thread: bra, brx, ret, exit. */
+bool gt_ptx_is_jump(const struct gt_ptx_instruction *instruction);
+
 /* Returns the first directive of a kind, or NULL. */
 const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_function *function,
 							 enum gt_ptx_directive_id id);
@@ -509,6 +512,14 @@ struct gt_ptx_module {
 	const struct gt_ptx_form *const *forms; /* by number */
 	uint32_t form_count;
 };
+
+/* Each variable at module scope, in the order of the text. `break` ends one declaration alone. */
+#define gt_ptx_each_variable(variable, module)                                                     \
+	for (const struct gt_ptx_item *gt_item_ = (module)->items; gt_item_;                       \
+	     gt_item_ = gt_item_->next)                                                            \
+		for (const struct gt_ptx_variable *variable =                                      \
+			     gt_item_->kind == GT_PTX_ITEM_VARIABLES ? gt_item_->variables : NULL; \
+		     variable; variable = variable->next)
 
 /*
  * Parses a module. text need not end in NUL; a NUL within `length` ends it. 0; -EINVAL: not a

@@ -141,6 +141,19 @@ bool gt_ptx_has_private_arrays(const struct gt_ptx_module *module)
 	return false;
 }
 
+bool gt_ptx_is_jump(const struct gt_ptx_instruction *instruction)
+{
+	switch (instruction->form->opcode) {
+	case GT_PTX_OP_BRA:
+	case GT_PTX_OP_BRX:
+	case GT_PTX_OP_RET:
+	case GT_PTX_OP_EXIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 const struct gt_ptx_directive *gt_ptx_function_directive(const struct gt_ptx_function *function,
 							 enum gt_ptx_directive_id id)
 {

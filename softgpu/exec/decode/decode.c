@@ -140,17 +140,8 @@ static bool is_code_label(const struct gt_ptx_statement *statement)
 
 static bool ends_block(const struct gt_ptx_statement *statement)
 {
-	if (statement->kind != GT_PTX_STATEMENT_INSTRUCTION)
-		return false;
-	switch (statement->instruction.form->opcode) {
-	case GT_PTX_OP_BRA:
-	case GT_PTX_OP_BRX:
-	case GT_PTX_OP_RET:
-	case GT_PTX_OP_EXIT:
-		return true;
-	default:
-		return false;
-	}
+	return statement->kind == GT_PTX_STATEMENT_INSTRUCTION &&
+	       gt_ptx_is_jump(&statement->instruction);
 }
 
 static int start_block(struct sg_decoder *decoder, uint32_t first)
