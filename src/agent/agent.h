@@ -91,6 +91,18 @@ struct gt_agent_linked {
 	const void *cubin; /* NULL: none */
 };
 
+/* CUjit_option (cuda.h of CUDA 13.0), those that the agent knows. */
+enum gt_agent_jit_option {
+	CU_JIT_MAX_REGISTERS = 0,
+	CU_JIT_THREADS_PER_BLOCK = 1,
+	CU_JIT_OPTIMIZATION_LEVEL = 7,
+	CU_JIT_FALLBACK_STRATEGY = 10,
+	CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
+	CU_JIT_LTO = 20,
+	CU_JIT_REFERENCED_KERNEL_NAMES = 25,
+	CU_JIT_POSITION_INDEPENDENT_CODE = 30,
+};
+
 /* Options of a compilation, as the driver takes them; it may write to the values. */
 struct gt_agent_jit {
 	unsigned count;

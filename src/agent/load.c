@@ -13,22 +13,7 @@ enum {
 	CU_ATTRIBUTE_MINOR = 76,
 	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
 	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
-	CU_JIT_MAX_REGISTERS = 0,
-	CU_JIT_THREADS_PER_BLOCK = 1,
-	CU_JIT_OPTIMIZATION_LEVEL = 7,
-	CU_JIT_GLOBAL_SYMBOL_NAMES = 17,
-	CU_JIT_FALLBACK_STRATEGY = 10,
-	CU_JIT_LTO = 20,
-	CU_JIT_REFERENCED_KERNEL_NAMES = 25,
-	CU_JIT_POSITION_INDEPENDENT_CODE = 30,
 	MAX_JIT_OPTIONS = 64,
-};
-
-/* The devices that an image is loaded for. */
-struct targets {
-	uint32_t capability; /* of the current one; 0: unknown */
-	uint32_t lowest;
-	bool differ;
 };
 
 /* The compute capability of a device; 0: unknown. */
@@ -43,27 +28,33 @@ static uint32_t read_capability(int device)
 	return (uint32_t)(major * 10 + minor);
 }
 
-/* A module is for the device of the current context, a library for every device. */
-static struct targets find_targets(enum gt_agent_container kind)
+/* That of the current device, or of the first one. */
+static uint32_t current_capability(void)
 {
-	struct targets targets = {0};
-	int current = 0, count = 0;
+	int device = 0;
 
-	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &current))
-		current = 0;
-	targets.capability = read_capability(current);
-	targets.lowest = targets.capability;
-	if (kind == GT_AGENT_MODULE || !gt_driver.cuDeviceGetCount ||
-	    OWN1(cuDeviceGetCount, &count))
-		return targets;
+	if (!gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &device))
+		device = 0;
+	return read_capability(device);
+}
+
+/* Whether there are devices of other capabilities than this one; *ret_lowest: of all. */
+static bool devices_differ(uint32_t capability, uint32_t *ret_lowest)
+{
+	bool differ = false;
+	int count = 0;
+
+	*ret_lowest = capability;
+	if (!gt_driver.cuDeviceGetCount || OWN1(cuDeviceGetCount, &count))
+		return false;
 	for (int device = 0; device < count; device++) {
-		uint32_t capability = read_capability(device);
+		uint32_t other = read_capability(device);
 
-		targets.differ |= capability != targets.capability;
-		if (capability < targets.lowest)
-			targets.lowest = capability;
+		differ |= other != capability;
+		if (other < *ret_lowest)
+			*ret_lowest = other;
 	}
-	return targets;
+	return differ;
 }
 
 /* ---- calls that load ------------------------------------------------------------------- */
@@ -175,25 +166,29 @@ static CUresult compile(enum gt_agent_container kind, void *handle,
 /* ---- patched images -------------------------------------------------------------------- */
 
 /*
- * Whether a patched image is for all devices. The driver links for one of them. A side library need
- * not be for all: where it is not, the original is used.
+ * Whether a patched image is for all devices that need it: a module is for the device of its
+ * context, a library for every device. The driver links for one of them. A side library need not be
+ * for all: where it is not, the original is used.
  */
-static bool suits_devices(const struct gt_agent_exchange *exchange, const struct targets *targets)
+static bool suits_devices(enum gt_agent_container kind, const struct gt_agent_exchange *exchange,
+			  uint32_t capability)
 {
 	struct gt_agent_target target;
+	uint32_t lowest;
 
-	if (!targets->differ)
+	if (kind == GT_AGENT_MODULE || !devices_differ(capability, &lowest))
 		return true;
 	if (exchange->is_linked)
 		return false;
 	target = gt_agent_target_of(exchange->patched, exchange->image_size);
-	return !target.is_specific && (exchange->is_side || target.capability <= targets->lowest);
+	return !target.is_specific && (exchange->is_side || target.capability <= lowest);
 }
 
 /* Why a patched image is not loaded: 0 or gt_agent_error. */
-static int check_patched(const struct gt_agent_exchange *exchange, const struct targets *targets)
+static int check_patched(enum gt_agent_container kind, const struct gt_agent_exchange *exchange,
+			 uint32_t capability)
 {
-	if (!suits_devices(exchange, targets))
+	if (!suits_devices(kind, exchange, capability))
 		return GT_AGENT_DEVICES_DIFFER;
 	/* Only now: it takes the driver a while, and may create a context. */
 	return gt_agent_maps_ready() ? 0 : GT_AGENT_NO_MAPS;
@@ -204,7 +199,7 @@ static void ask_for_patched(enum gt_agent_container kind, const void *image,
 			    struct gt_agent_exchange *exchange)
 {
 	struct gt_agent_image measured;
-	struct targets targets;
+	uint32_t capability;
 	int error;
 	void *memory;
 	size_t size;
@@ -213,11 +208,11 @@ static void ask_for_patched(enum gt_agent_container kind, const void *image,
 	if ((!gt_agent_map_memory(&memory, &size) && !gt_agent_misses_memory()) ||
 	    !gt_agent_measure(image, &measured))
 		return;
-	targets = find_targets(kind);
-	if (targets.capability)
-		gt_agent_ask(&measured, targets.capability, exchange);
+	capability = current_capability();
+	if (capability)
+		gt_agent_ask(&measured, capability, exchange);
 	gt_agent_release_image(&measured);
-	error = exchange->patched ? check_patched(exchange, &targets) : 0;
+	error = exchange->patched ? check_patched(kind, exchange, capability) : 0;
 	if (!error)
 		return;
 	gt_agent_finish(exchange, error, false);
@@ -300,34 +295,20 @@ struct code_options {
 	unsigned count;
 };
 
-static void copy_code_options(const struct load_call *call, struct code_options *copy)
+/* Linkers take no strategy (cuda.h: it "cannot be used with cuLink* APIs"). */
+static void copy_code_options(const struct load_call *call, bool links, struct code_options *copy)
 {
 	copy->count = 0;
 	for (unsigned i = 0; i < call->jit_count; i++) {
-		if (!is_code_option(call->jit_options[i]))
+		if (!is_code_option(call->jit_options[i]) ||
+		    (links && call->jit_options[i] == CU_JIT_FALLBACK_STRATEGY))
 			continue;
 		copy->options[copy->count] = call->jit_options[i];
 		copy->values[copy->count++] = call->jit_values[i];
 	}
 }
 
-static void remove_option(struct code_options *options, int option)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < options->count; i++) {
-		if (options->options[i] == option)
-			continue;
-		options->options[kept] = options->options[i];
-		options->values[kept++] = options->values[i];
-	}
-	options->count = kept;
-}
-
-/*
- * What is loaded: the patched image, or what the driver links of it, with these options. cuda.h:
- * CU_JIT_FALLBACK_STRATEGY "cannot be used with cuLink* APIs".
- */
+/* What is loaded: the patched image, or what the driver links of it, with these options. */
 static CUresult prepare_patched(const struct load_call *call,
 				const struct gt_agent_exchange *exchange,
 				struct gt_agent_linked *ret_linked, const void **ret_image)
@@ -340,8 +321,7 @@ static CUresult prepare_patched(const struct load_call *call,
 	*ret_image = exchange->patched;
 	if (!exchange->is_linked)
 		return 0;
-	copy_code_options(call, &copy);
-	remove_option(&copy, CU_JIT_FALLBACK_STRATEGY);
+	copy_code_options(call, true, &copy);
 	caller = gt_agent_save_caller();
 	error = gt_agent_link(exchange->patched, exchange->image_size,
 			      &(struct gt_agent_jit){copy.count, copy.options, copy.values},
@@ -393,7 +373,7 @@ static CUresult load_side(const struct load_call *call, const struct gt_agent_ex
 	const void *patched;
 	CUresult error = prepare_patched(call, exchange, &linked, &patched);
 
-	copy_code_options(call, &copy);
+	copy_code_options(call, false, &copy);
 	caller = gt_agent_save_caller();
 	if (!error && call->kind == GT_AGENT_LIBRARY)
 		error = OWN8(cuLibraryLoadData, ret_side, patched, copy.options, copy.values,
