@@ -341,13 +341,18 @@ compile_nvjitlink() {
 	expect_error_line '^gputap: 1 module: 1 patched \(0 side, 1 whole\), 0 SASS only, 0 failed; 2 kernels, 2 compiled'
 }
 
-@test "side modules of fatbins with several modules are linked, by each function that loads images" {
-	need_command nvcc
+# compile_linked [OPTION…]: the program load, and linked.fatbin with the PTX of two modules.
+compile_linked() {
 	compile load
 	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
 	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
-	fatbinary -64 --create=linked.fatbin --image3=kind=ptx,sm=75,file=caller.ptx \
+	fatbinary -64 --create=linked.fatbin "$@" --image3=kind=ptx,sm=75,file=caller.ptx \
 		--image3=kind=ptx,sm=75,file=callee.ptx
+}
+
+@test "side modules of fatbins with several modules are linked, by each function that loads images" {
+	need_command nvcc
+	compile_linked
 	for method in file data data-ex fatbinary library library-file; do
 		untouched ./load $method linked.fatbin
 		inserted ./load $method linked.fatbin
@@ -382,11 +387,7 @@ expect_links() {
 @test "patched modules are linked with the JIT options of the program, which precede their own" {
 	need_command nvcc
 	driver_in_front
-	compile load
-	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
-	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
-	fatbinary -64 --create=linked.fatbin --cmdline=-maxrregcount=24 --image3=kind=ptx,sm=75,file=caller.ptx \
-		--image3=kind=ptx,sm=75,file=callee.ptx
+	compile_linked --cmdline=-maxrregcount=24
 	for section in 'gpu/entry/add' 'gpu/entry/*'; do # a side module, a whole one
 		sed "s,gpu/[a-z]*/add,$section," program.c >both.c
 		clang -g -O2 -target bpf -I "$root/include" -c both.c -o both.o
@@ -406,11 +407,7 @@ expect_links() {
 @test "a library that is linked from several modules stays as it is where GPUs differ" {
 	need_command nvcc
 	driver_in_front
-	compile load
-	nvcc_once caller.ptx -arch=$arch -rdc=true -ptx "$programs/caller.cu"
-	nvcc_once callee.ptx -arch=$arch -rdc=true -ptx "$programs/callee.cu"
-	fatbinary -64 --create=linked.fatbin --image3=kind=ptx,sm=75,file=caller.ptx \
-		--image3=kind=ptx,sm=75,file=callee.ptx
+	compile_linked
 	export SOFTGPU_DEVICES=2
 	inserted env LD_LIBRARY_PATH="$PWD/front:$softgpu" ./load library linked.fatbin
 	export FRONT_SECOND=80
