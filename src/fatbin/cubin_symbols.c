@@ -16,9 +16,8 @@ enum {
 	SHT_CUDA_LOCAL = 0x70000009,
 	SHT_CUDA_SHARED = 0x7000000a,
 	SHT_CUDA_PARAMETERS = 0x70000064, /* .nv.constant0.KERNEL */
+	SHT_CUDA_CONSTANT = 0x70000067,   /* .nv.constant3: variables */
 };
-/* The section of variables in constant memory, .nv.constant3. */
-enum { SHT_CUDA_CONSTANT = 0x70000067 };
 
 struct symbols_walk {
 	gt_cubin_symbol_visit *visit;

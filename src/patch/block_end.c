@@ -101,7 +101,7 @@ static int check_kernel_block_end(struct gt_patcher *patcher, const struct gt_pt
 	if (!gt_patch_has_block_end(patcher, known->programs))
 		return 0;
 	error = gt_patch_reach_kernel(set, patcher, kernel);
-	obstacle = error ? NULL : find_counter_obstacle(set, kernel, &set->kernel);
+	obstacle = error ? NULL : find_counter_obstacle(set, kernel, &set->from_kernel);
 	for (uint32_t i = 0; obstacle && i < patcher->options->program_count; i++) {
 		const struct gt_section *section = &patcher->options->programs[i].section;
 

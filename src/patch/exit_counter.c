@@ -11,6 +11,7 @@
  * the first warp vote.
  */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "patch/private.h"
 
@@ -21,7 +22,10 @@ enum {
 	COUNTERS = 1 << (DIGIT_BITS * DIGITS),
 };
 
-/* Add formatted text in which $ is the prefix of the patcher's names. */
+/*
+ * Add formatted text in which $ is the prefix of the patcher's names. It takes longer than the form
+ * with an argument for each, and is for what a kernel has few of.
+ */
 static gt_printf(3, 4) void put(const struct gt_patcher *patcher, struct gt_strbuf *buffer,
 				const char *format, ...)
 {

@@ -202,8 +202,9 @@ static void put_switch_test(const struct gt_patcher *patcher, uint32_t program, 
 	gt_strbuf_printf(buffer, "@%sat_off bra %s;\n}\n", p, label);
 }
 
-void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char *label,
-				    struct gt_strbuf *buffer)
+/* Branch to a label in all threads of a block but the first. */
+static void put_first_thread_test(const struct gt_patcher *patcher, const char *label,
+				  struct gt_strbuf *buffer)
 {
 	const char *p = prefix_of(patcher);
 
@@ -251,7 +252,7 @@ static void put_program(struct gt_patcher *patcher, const struct gt_patch_site *
 	if (gt_patch_is_block_end(section))
 		gt_strbuf_printf(buffer, "@!%sat_last bra %s;\n", prefix_of(patcher), skip.text);
 	else if (section->level == GT_LEVEL_BLOCK)
-		gt_patch_put_first_thread_test(patcher, skip.text, buffer);
+		put_first_thread_test(patcher, skip.text, buffer);
 	if (patcher->options->switchable)
 		put_switch_test(patcher, number, skip.text, buffer);
 	if (!gt_patch_put_call(patcher, number, at, buffer))
@@ -274,8 +275,9 @@ static struct gt_patch_value_site value_site(const struct gt_patcher *patcher,
 		.site = site->number,
 		.line = site->line,
 		.source_line = site->loc ? site->loc->line : 0,
+		/* Programs that read it run in device functions of one kernel alone: match.c. */
 		.kernel = function->is_entry ? patcher->functions[function->number].kernel
-					     : patcher->set->only_kernel,
+					     : patcher->options->first_kernel,
 		.has_sync = gt_patch_has_sync(module),
 		.after = site->after,
 		.loop = site->loop,

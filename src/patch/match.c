@@ -64,7 +64,7 @@ static int match_kernel(const struct gt_patch_set *set, struct gt_patcher *patch
 	if (error)
 		return error;
 	gt_patch_each (other, set)
-		gt_vec_each (function, &set->kernel.items[other->index].list)
+		gt_vec_each (function, &set->from_kernel.items[other->index].list)
 			known->programs |= other->functions[(*function)->number].matched;
 	return 0;
 }
@@ -206,21 +206,32 @@ static int match_callees(const struct gt_patch_set *set, uint32_t program)
 	return error;
 }
 
-/* Reject the programs of a device function. */
+/* Reject some of the programs of a device function. */
+static void reject_programs(struct gt_patcher *patcher, const struct gt_ptx_function *function,
+			    uint64_t programs, const char *reason)
+{
+	for (uint32_t i = 0; i < patcher->options->program_count; i++) {
+		const struct gt_section *section = &patcher->options->programs[i].section;
+		uint32_t kinds = gt_patch_site_kinds(section->kind), sites;
+
+		if (!(programs & PROGRAM(i)))
+			continue;
+		sites = gt_patch_count_sites(function, kinds, false);
+		/* The start and the end of a body are no statements. */
+		if (!sites && gt_patch_names_functions(section))
+			sites = 1;
+		if (sites)
+			gt_patch_reject(patcher, i, function->name, sites, "%s", reason);
+	}
+}
+
+/* Reject the programs that match a device function. */
 static void reject_function(struct gt_patcher *patcher, const struct gt_ptx_function *function,
 			    const char *reason)
 {
 	struct gt_patch_function *known = &patcher->functions[function->number];
 
-	for (uint32_t i = 0; i < patcher->options->program_count; i++) {
-		uint32_t kinds = gt_patch_site_kinds(patcher->options->programs[i].section.kind);
-		uint32_t sites = gt_patch_count_sites(function, kinds, false);
-
-		/* The start and the end of a body are no statements. */
-		if (known->matched & PROGRAM(i))
-			gt_patch_reject(patcher, i, function->name, sites ? sites : 1, "%s",
-					reason);
-	}
+	reject_programs(patcher, function, known->matched, reason);
 	known->matched = 0;
 }
 
@@ -311,44 +322,40 @@ static int match_sites(const struct gt_patch_set *set)
 	return error;
 }
 
-/* A device function does not know which kernel called it, if there are several. */
-static void reject_readers_of_kernel(struct gt_patcher *patcher, uint32_t program)
+static uint64_t find_readers_of_kernel(const struct gt_patch_options *options)
 {
-	const struct gt_section *section = &patcher->options->programs[program].section;
-
-	for (const struct gt_ptx_function *function = patcher->module->functions; function;
-	     function = function->next) {
-		struct gt_patch_function *known = &patcher->functions[function->number];
-		uint32_t sites;
-
-		if (function->is_entry || !function->body || !(known->programs & PROGRAM(program)))
-			continue;
-		sites = gt_patch_count_sites(function, gt_patch_site_kinds(section->kind), false);
-		known->programs &= ~PROGRAM(program);
-		/* The start and the end of a body are no statements. */
-		if (sites || gt_patch_names_functions(section))
-			gt_patch_reject(patcher, program, function->name, sites ? sites : 1,
-					"the program reads the kernel's number, which a function "
-					"of a module with programs in several kernels lacks");
-	}
-}
-
-static void reject_all_readers_of_kernel(const struct gt_patch_set *set)
-{
-	const struct gt_patch_options *options = set->patchers->options;
+	uint64_t readers = 0;
 
 	for (uint32_t i = 0; i < options->program_count; i++) {
 		const struct gt_patch_program *program = &options->programs[i];
+		struct gt_patch_uses uses = {0};
 
-		if (!program->program ||
-		    !(gt_patch_find_uses(program->program, program->facts, &program->section)
-				      .sources >>
-			      GT_SOURCE_KERNEL &
-		      1))
-			continue;
-		gt_patch_each (patcher, set)
-			reject_readers_of_kernel(patcher, i);
+		if (program->program)
+			uses = gt_patch_find_uses(program->program, program->facts,
+						  &program->section);
+		if (uses.sources >> GT_SOURCE_KERNEL & 1)
+			readers |= PROGRAM(i);
 	}
+	return readers;
+}
+
+/* A device function does not know which kernel called it, if there are several. */
+static void reject_readers_of_kernel(const struct gt_patch_set *set)
+{
+	uint64_t readers = find_readers_of_kernel(set->patchers->options);
+
+	gt_patch_each (patcher, set)
+		for (const struct gt_ptx_function *function = patcher->module->functions;
+		     function && readers; function = function->next) {
+			uint64_t *programs = &patcher->functions[function->number].programs;
+
+			if (function->is_entry || !function->body)
+				continue;
+			reject_programs(patcher, function, *programs & readers,
+					"the program reads the kernel's number, which a function "
+					"of a module with programs in several kernels lacks");
+			*programs &= ~readers;
+		}
 }
 
 static bool any_function_matches(const struct gt_patcher *patcher)
@@ -416,8 +423,6 @@ int gt_patch_match(struct gt_patch_set *set)
 		reject_called(set);
 		return 0;
 	}
-	set->only_kernel = set->patchers->options->first_kernel;
-	set->has_one_kernel = kernel == set->only_kernel + 1;
 	if (!error)
 		error = gt_patch_plan_side(set, &reason);
 	if (error)
@@ -425,7 +430,7 @@ int gt_patch_match(struct gt_patch_set *set)
 	gt_patch_each (patcher, set)
 		keep_functions(set, patcher, reason);
 	error = match_sites(set);
-	if (!set->has_one_kernel)
-		reject_all_readers_of_kernel(set);
+	if (kernel > set->patchers->options->first_kernel + 1)
+		reject_readers_of_kernel(set);
 	return error;
 }

@@ -566,7 +566,7 @@ static void close_set(struct gt_patch_set *set)
 {
 	gt_patch_reaches_clear(set, &set->kept);
 	gt_patch_reaches_clear(set, &set->called);
-	gt_patch_reaches_clear(set, &set->kernel);
+	gt_patch_reaches_clear(set, &set->from_kernel);
 	gt_patch_each (patcher, set)
 		close_patcher(patcher);
 	gt_vec_free(&set->imports);

@@ -81,12 +81,10 @@ struct gt_patch_set {
 	uint32_t count;
 	const struct gt_patch_code *code;
 	GT_VEC(struct gt_patch_import) imports;
-	struct gt_patch_reaches kept;   /* of a side module */
-	struct gt_patch_reaches called; /* by the machine code */
-	bool has_one_kernel;            /* in which programs run */
-	uint32_t only_kernel;           /* its number */
-	struct gt_patch_reaches kernel; /* from the last kernel of gt_patch_reach_kernel */
-	bool symbols_global;            /* added symbols are .global, in all modules */
+	struct gt_patch_reaches kept;        /* of a side module */
+	struct gt_patch_reaches called;      /* by the machine code */
+	struct gt_patch_reaches from_kernel; /* of the last gt_patch_reach_kernel */
+	bool symbols_global;                 /* added symbols are .global, in all modules */
 };
 
 #define gt_patch_each(patcher, set)                                                                \
@@ -103,7 +101,7 @@ int gt_patch_reaches_follow(const struct gt_patch_set *set, struct gt_patch_reac
 /* Add a function of a module and all that it can reach in the set. 0 or -ENOMEM. */
 int gt_patch_reaches_add(const struct gt_patch_set *set, const struct gt_patcher *patcher,
 			 const struct gt_ptx_function *function, struct gt_patch_reaches *reaches);
-/* Find what a kernel can reach: set->kernel. 0 or -ENOMEM. */
+/* Find what a kernel can reach: set->from_kernel. 0 or -ENOMEM. */
 int gt_patch_reach_kernel(const struct gt_patch_set *set, const struct gt_patcher *patcher,
 			  const struct gt_ptx_function *kernel);
 /* Whether a function is in the reaches. */
@@ -238,6 +236,3 @@ int gt_patch_print(struct gt_patcher *patcher);
 /* Branch to a label where the instruction's guard does not hold. */
 void gt_patch_put_guard(const struct gt_ptx_instruction *instruction, const char *label,
 			struct gt_strbuf *buffer);
-/* Branch to a label in all threads of a block but the first. */
-void gt_patch_put_first_thread_test(const struct gt_patcher *patcher, const char *label,
-				    struct gt_strbuf *buffer);

@@ -5,11 +5,10 @@
 
 /* ---- imports --------------------------------------------------------------------------- */
 
-/* Where a function is that other modules can name. */
+/* Where a function is that other modules can name: one with a body, or an alias. */
 struct set_definition {
 	uint32_t module;
-	const char *name;                       /* an alias, or its own */
-	const struct gt_ptx_function *function; /* the alias, or the body's */
+	const struct gt_ptx_function *function;
 };
 
 struct set_definitions {
@@ -48,12 +47,13 @@ static int add_import(struct gt_patch_set *set, const struct set_definition *fro
 	return gt_vec_push(&set->imports, import);
 }
 
-static int add_definition(struct set_definitions *definitions, uint32_t module, const char *name,
+static int add_definition(struct set_definitions *definitions, uint32_t module,
 			  const struct gt_ptx_function *function)
 {
-	if (gt_vec_push(&definitions->items, (struct set_definition){module, name, function}))
+	if (gt_vec_push(&definitions->items, (struct set_definition){module, function}))
 		return -ENOMEM;
-	return gt_hash_set_str(definitions->by_name, name, (void *)definitions->items.count);
+	return gt_hash_set_str(definitions->by_name, function->name,
+			       (void *)definitions->items.count);
 }
 
 static int add_definitions(struct set_definitions *definitions, const struct gt_patcher *patcher)
@@ -63,12 +63,10 @@ static int add_definitions(struct set_definitions *definitions, const struct gt_
 	for (const struct gt_ptx_item *item = patcher->module->items; item && !error;
 	     item = item->next) {
 		if (item->kind == GT_PTX_ITEM_ALIAS)
-			error = add_definition(definitions, patcher->index,
-					       item->alias->alias->name, item->alias->alias);
+			error = add_definition(definitions, patcher->index, item->alias->alias);
 		else if (item->kind == GT_PTX_ITEM_FUNCTION && item->function->body &&
 			 item->function->linkage != GT_PTX_LINKAGE_NONE)
-			error = add_definition(definitions, patcher->index, item->function->name,
-					       item->function);
+			error = add_definition(definitions, patcher->index, item->function);
 	}
 	return error;
 }
@@ -91,7 +89,7 @@ static int join_definitions(struct gt_patch_set *set, const struct set_definitio
 	int error = before ? 0 : -ENOMEM;
 
 	gt_vec_each (definition, &definitions->items) {
-		const char *name = definition->name;
+		const char *name = definition->function->name;
 		const struct set_definition *previous =
 			error ? NULL : gt_hash_get_str(before, name);
 
@@ -114,7 +112,7 @@ static int add_imports(struct gt_patch_set *set, const struct set_definitions *d
 
 	for (const struct gt_ptx_function *function = patcher->module->functions;
 	     function && !error; function = function->next) {
-		struct set_definition here = {patcher->index, function->name, function};
+		struct set_definition here = {patcher->index, function};
 		const struct set_definition *found = find_definition(definitions, function->name);
 
 		if (!function->body && !function->definition && !function->is_prototype && found &&
@@ -193,7 +191,7 @@ int gt_patch_link(struct gt_patch_set *set)
 	if (!error)
 		error = gt_patch_reaches_new(set, &set->called);
 	if (!error)
-		error = gt_patch_reaches_new(set, &set->kernel);
+		error = gt_patch_reaches_new(set, &set->from_kernel);
 	if (!set->code || !set->code->functions)
 		return error;
 	gt_patch_each (patcher, set)
@@ -320,7 +318,7 @@ int gt_patch_reaches_add(const struct gt_patch_set *set, const struct gt_patcher
 int gt_patch_reach_kernel(const struct gt_patch_set *set, const struct gt_patcher *patcher,
 			  const struct gt_ptx_function *kernel)
 {
-	struct gt_patch_reaches reaches = set->kernel;
+	struct gt_patch_reaches reaches = set->from_kernel;
 
 	gt_patch_each (other, set)
 		gt_patch_reach_reset(&reaches.items[other->index]);

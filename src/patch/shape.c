@@ -68,7 +68,7 @@ static int find_reached(struct gt_patcher *patcher, const struct gt_ptx_function
 	int error = gt_patch_reach_kernel(set, patcher, kernel);
 
 	if (!error)
-		*ret_programs = gt_patch_programs_in(set, &set->kernel, kernel);
+		*ret_programs = gt_patch_programs_in(set, &set->from_kernel, kernel);
 	return error;
 }
 
