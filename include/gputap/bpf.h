@@ -467,7 +467,8 @@ GPUTAP_HELPER unsigned long long (*bpf_get_lane_id)(void) = (void *)511;
 /*
  * Return the bits of a register of PTX, extended with zeros, or 0 or 1 of a predicate, at a basic
  * block whose section lists the register: number 0 is the first of the list. The number must be
- * constant. It may be a register that the kernel has not written yet.
+ * constant. It may be a register that the kernel has not written yet. At sections that list no
+ * registers it is bpf_get_device, as programs for bpftime use it.
  */
 GPUTAP_HELPER unsigned long long (*bpf_get_register)(unsigned long long number) = (void *)512;
 
@@ -552,6 +553,11 @@ GPUTAP_HELPER unsigned long long (*bpf_loop_trips)(void) = (void *)534;
  * calls were inlined. 0 if the module has no line information (nvcc -lineinfo), and in OpenCL.
  */
 GPUTAP_HELPER unsigned long long (*bpf_source_line)(void) = (void *)535;
+/*
+ * Return the number of the GPU in its process, from 0, as cuDeviceGet and cudaSetDevice number
+ * them. Processes may number the same GPUs differently (CUDA_VISIBLE_DEVICES). Rejected in OpenCL.
+ */
+GPUTAP_HELPER unsigned long long (*bpf_get_device)(void) = (void *)536;
 
 /*
  * Compare a field of the lanes in ctx->mask, in programs that run once per warp. The field must be

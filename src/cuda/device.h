@@ -39,6 +39,7 @@ unsigned gt_driver_device_count(const struct gt_driver *driver);
 unsigned gt_driver_version(const struct gt_driver *driver);
 
 struct gt_device_info {
+	unsigned number; /* of the driver */
 	char name[256];
 	uint8_t uuid[16];
 	unsigned sm; /* 90: compute capability 9.0 */

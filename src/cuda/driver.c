@@ -129,7 +129,7 @@ static int get_attribute(const struct gt_driver *driver, int device, int attribu
 int gt_driver_device_info(const struct gt_driver *driver, unsigned number,
 			  struct gt_device_info *ret_info, struct gt_diag *diag)
 {
-	struct gt_device_info info = {0};
+	struct gt_device_info info = {.number = number};
 	unsigned major = 0, minor = 0;
 	int device = 0;
 	int error = gt_driver_check(driver, driver->call.device_get(&device, (int)number),

@@ -99,6 +99,12 @@ bool gt_section_matches(const struct gt_section *section, const char *mangled,
  */
 bool gt_section_next_name(const char **list, const char **ret_name, size_t *ret_length);
 
+/* Whether a section lists registers of PTX; NULL is no section. */
+static inline bool gt_section_lists_registers(const struct gt_section *section)
+{
+	return section && section->registers;
+}
+
 /*
  * The name of a register of PTX that a section lists, without its "%": "r2", of *ret_length
  * characters; the first one is number 0. False: the section lists fewer.

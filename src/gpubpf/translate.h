@@ -41,6 +41,7 @@
  *	.weak .const .align 8 .b64 <prefix>output[2];
  *	.weak .const .align 8 .b64 <prefix>calls[2];
  *	.weak .const .align 8 .b64 <prefix>pid_tgid[1];
+ *	.weak .const .align 8 .b64 <prefix>device[1];
  *
  *   <n> is the map's number in the object; only maps that are used have a symbol. Word 0 is the
  *   device address of the map's memory (layout: map/map.h), aligned to 8; word 1 is the number of
@@ -51,7 +52,9 @@
  *   memory shared with the host. Word 1 is 1.
  *   `calls` is the memory of host calls (map/host_calls.h), shared with the host, aligned to 64,
  * where the program uses maps of the host. Word 1 is 1. `pid_tgid` is one word, for helper 14:
- * process id << 32 | thread id.
+ * process id << 32 | thread id. `device` is one, for helper 536: the number of the device, as
+ * cuCtxGetDevice (cuda.h) returns it. It differs between the contexts of a library, each of which
+ * has the symbol.
  *
  * The TARGET spirv has the form "kernel" alone. The kernel's parameters are `memory` and `results`
  * (pointers in CrossWorkgroup), and `context` is a pointer to 512 bytes there. Words of the symbols
@@ -65,6 +68,8 @@
  * All words are little-endian.
  */
 #pragma once
+
+#include <string.h>
 
 #include "base/cycle_clock.h"
 #include "base/vec.h"
@@ -102,7 +107,19 @@ struct gt_symbol_values {
 	uint64_t output[2];
 	uint64_t calls[2];
 	uint64_t pid_tgid;
+	uint64_t device;
 };
+
+/* The words of a symbol, other than those of maps. */
+static inline const uint64_t *gt_symbol_words(const struct gt_symbol_values *values,
+					      const char *name)
+{
+	if (!strcmp(name, "output"))
+		return values->output;
+	if (!strcmp(name, "calls"))
+		return values->calls;
+	return !strcmp(name, "device") ? &values->device : &values->pid_tgid;
+}
 
 struct gt_translate_options {
 	enum gt_translation_form form;
@@ -162,6 +179,7 @@ struct gt_translation {
 	GT_VEC(char *) declared;        /* names that are in declarations */
 	uint32_t stack_bytes;           /* of the last job, in memory */
 	bool waits;                     /* the last job may wait for the host or for threads */
+	bool reads_device;              /* the last job reads the symbol `device` */
 	struct gt_spirv_builder *spirv; /* of the target spirv */
 };
 void gt_translation_clear(struct gt_translation *translation);

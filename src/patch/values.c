@@ -72,12 +72,12 @@ static bool find_helper_source(const struct bpf_insn *insn, const struct gt_insn
 
 /* The registers that a call of helper 512 can return. */
 static void add_registers(struct gt_patch_uses *uses, const struct bpf_insn *insn,
-			  const struct gt_insn_facts *facts)
+			  const struct gt_insn_facts *facts, const struct gt_section *section)
 {
 	const struct gt_register_fact *number = &facts->registers[1];
 
 	if (insn->code != (BPF_JMP | BPF_CALL) || gt_bpf_is_subprogram_call(insn) ||
-	    insn->imm != GT_HELPER_get_register)
+	    insn->imm != GT_HELPER_get_register || !gt_section_lists_registers(section))
 		return;
 	for (int64_t i = number->min; i <= number->max && i < GT_MAX_SECTION_REGISTERS; i++)
 		add_use(uses, GT_SOURCE_REGISTER, (uint32_t)i);
@@ -97,7 +97,7 @@ struct gt_patch_uses gt_patch_find_uses(const struct gt_bpf_program *program,
 
 		if (!facts->insns[at].reached)
 			continue;
-		add_registers(&uses, insn, &facts->insns[at]);
+		add_registers(&uses, insn, &facts->insns[at], section);
 		if (find_helper_source(insn, &facts->insns[at], section, &source))
 			add_use(&uses, source == GT_SOURCE_PREDICATE ? GT_SOURCE_TAKEN : source, 0);
 		if (BPF_CLASS(insn->code) != BPF_LDX || base->type != GT_REG_CONTEXT)

@@ -77,6 +77,16 @@ on_soft() {
 		[["0x7", ["0x7", "0x8"], "06"]]'
 }
 
+@test "a program knows the number of its device" {
+	program 'SEC("gpu/run") long run(void *memory) { return bpf_get_device() + 7; }'
+	on_soft --device all --json
+	expect_status 0
+	expect_json '[.[0].devices[] | [.number, .r0]] == [[0, "0x7"], [1, "0x8"]]'
+	gputap exec --on interp "$object"
+	expect_status 0
+	[ "$output" = 7 ] || fail "the result is not 7"
+}
+
 @test "text output names each of several devices, and shows shared maps after them" {
 	program 'GPUTAP_ARRAY(own, unsigned int, 1);
 		GPUTAP_SHARED_ARRAY(both, unsigned int, 1);

@@ -443,6 +443,12 @@ static int gt_interp_read_source(struct gt_interp_machine *machine)
 	return set_result(machine, gt_interp_source(machine, machine->source, 0, &machine->thread));
 }
 
+/* The interpreter is the only device. */
+static int gt_interp_get_device(struct gt_interp_machine *machine)
+{
+	return set_result(machine, 0);
+}
+
 /* There is no kernel whose registers could be read. */
 static int gt_interp_get_register(struct gt_interp_machine *machine)
 {

@@ -244,15 +244,16 @@ static int bind_calls(struct gt_instance *instance, struct gt_module *module, co
 	return error ? error : write_address(instance, symbol, address, 1, diag);
 }
 
-static int bind_thread(struct gt_instance *instance, struct gt_module *module, const char *prefix,
-		       uint64_t pid_tgid, struct gt_diag *diag)
+/* Write a symbol of one word. */
+static int bind_word(struct gt_instance *instance, struct gt_module *module, const char *prefix,
+		     const char *name, uint64_t word, struct gt_diag *diag)
 {
 	uint64_t symbol;
-	int error = find_symbol(module, prefix, "pid_tgid", sizeof(pid_tgid), &symbol, diag);
+	int error = find_symbol(module, prefix, name, sizeof(word), &symbol, diag);
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	return gt_device_write(instance->device, symbol, &pid_tgid, sizeof(pid_tgid), diag);
+	return gt_device_write(instance->device, symbol, &word, sizeof(word), diag);
 }
 
 int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, const char *prefix,
@@ -268,7 +269,10 @@ int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, con
 	if (!error)
 		error = bind_calls(instance, module, prefix, diag);
 	if (!error)
-		error = bind_thread(instance, module, prefix, pid_tgid, diag);
+		error = bind_word(instance, module, prefix, "pid_tgid", pid_tgid, diag);
+	if (!error)
+		error = bind_word(instance, module, prefix, "device",
+				  gt_device_info(instance->device)->number, diag);
 	return error;
 }
 

@@ -47,8 +47,8 @@ GT_DEFINE_AUTO(instance, struct gt_instance, gt_instance_close)
 
 /*
  * Writes the symbols of a module (translate.h): the addresses of the maps and of the output ring,
- * and the launching thread as process id << 32 | thread id. Call it once for each module of the
- * context, after loading it and before its first launch, with the device in use.
+ * the device's number, and the launching thread as process id << 32 | thread id. Call it once for
+ * each module of the context, after loading it and before its first launch, with the device in use.
  */
 int gt_instance_bind(struct gt_instance *instance, struct gt_module *module, const char *prefix,
 		     uint64_t pid_tgid, struct gt_diag *diag);

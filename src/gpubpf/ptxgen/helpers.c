@@ -23,13 +23,30 @@ static int gt_ptxgen_read_source(struct gt_ptxgen *gen, uint32_t insn)
 	return emit_result(gen, value);
 }
 
-/* r0 = register r1 of the section's list: one of those that r1 can be. */
+/* r0 = a symbol of one word. */
+static int emit_word(struct gt_ptxgen *gen, const char *symbol)
+{
+	gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", gt_ptxgen_symbol_space(gen), 'u', 64),
+		       gt_ptxgen_reg64(gen, 0),
+		       gt_ptxgen_declared(gen, gt_ptxgen_symbol(symbol), 1));
+	return 0;
+}
+
+static int gt_ptxgen_get_device(struct gt_ptxgen *gen, uint32_t insn)
+{
+	gen->reads_device = true;
+	return emit_word(gen, "device");
+}
+
+/* r0 = register r1 of the section's list, one of those that r1 can be; without one, the device. */
 static int gt_ptxgen_get_register(struct gt_ptxgen *gen, uint32_t insn)
 {
 	const struct gt_register_fact *number = gt_ptxgen_fact(gen, 1);
-	struct gt_ptxgen_value value =
-		gt_ptxgen_source(gen, GT_SOURCE_REGISTER, (uint32_t)number->min);
+	struct gt_ptxgen_value value;
 
+	if (!gt_section_lists_registers(gen->job->section))
+		return gt_ptxgen_get_device(gen, insn);
+	value = gt_ptxgen_source(gen, GT_SOURCE_REGISTER, (uint32_t)number->min);
 	for (int64_t i = number->min + 1; i <= number->max; i++) {
 		struct gt_ptxgen_value other =
 			gt_ptxgen_source(gen, GT_SOURCE_REGISTER, (uint32_t)i);
@@ -119,10 +136,7 @@ static int gt_ptxgen_prandom_u32(struct gt_ptxgen *gen, uint32_t insn)
 
 static int gt_ptxgen_pid_tgid(struct gt_ptxgen *gen, uint32_t insn)
 {
-	gt_ptxgen_emit(gen, gt_ptxgen_memory("ld", gt_ptxgen_symbol_space(gen), 'u', 64),
-		       gt_ptxgen_reg64(gen, 0),
-		       gt_ptxgen_declared(gen, gt_ptxgen_symbol("pid_tgid"), 1));
-	return 0;
+	return emit_word(gen, "pid_tgid");
 }
 
 /* ---- control ---------------------------------------------------------------------------- */

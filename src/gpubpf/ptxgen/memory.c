@@ -23,10 +23,7 @@ static const uint64_t *initial_words(const struct gt_ptxgen *gen, struct gt_ptxg
 		return NULL;
 	if (symbol.class == GT_PTXGEN_MAP_SYMBOL)
 		return values->maps ? values->maps[symbol.id] : NULL;
-	if (!strcmp((const char *)(uintptr_t)symbol.id, "calls"))
-		return values->calls;
-	return !strcmp((const char *)(uintptr_t)symbol.id, "output") ? values->output
-								     : &values->pid_tgid;
+	return gt_symbol_words(values, (const char *)(uintptr_t)symbol.id);
 }
 
 static void print_initial_words(struct gt_strbuf *declarations, const uint64_t *words,

@@ -83,6 +83,7 @@ struct gt_ptxgen {
 	uint32_t copy_bytes;  /* of all copies (map_call.c) */
 	bool has_calls;       /* lookups in maps of the host */
 	bool waits;           /* for the host, or for other threads */
+	bool reads_device;    /* the program reads the number of the device */
 	uint32_t stack_bytes; /* of memory for all frames */
 	uint32_t inlined;     /* instructions emitted */
 	uint32_t at;          /* the instruction that is emitted */

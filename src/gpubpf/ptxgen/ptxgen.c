@@ -252,6 +252,7 @@ static void print_registers(struct gt_ptxgen *gen, struct gt_strbuf *text)
 				 gen->prefix, gen->prefix, gen->prefix, gen->prefix);
 	gen->translation->stack_bytes = gen->stack_bytes;
 	gen->translation->waits = gen->waits;
+	gen->translation->reads_device = gen->reads_device;
 	if (gen->stack_bytes && !gen->options->stack_outside)
 		gt_strbuf_printf(text, "\t.local .align 8 .b8 %sstack[%u];\n", gen->prefix,
 				 gen->stack_bytes);

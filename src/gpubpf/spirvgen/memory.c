@@ -181,6 +181,27 @@ static void load_from(struct gt_spirvgen *gen, struct gt_spirvgen_type type, enu
 		emit_barrier(gen, scope_of(gen));
 }
 
+/* The specialization constant of the first word of a symbol. */
+static uint32_t find_spec_id(const char *name)
+{
+	if (!strcmp(name, "output"))
+		return GT_SPEC_OUTPUT;
+	return !strcmp(name, "calls") ? GT_SPEC_CALLS : GT_SPEC_PID_TGID;
+}
+
+/* Whether the device can have the value of a symbol. */
+static void check_symbol(struct gt_spirvgen *gen, const char *name)
+{
+	if (!strcmp(name, "device"))
+		gt_spirvgen_fail(gen, -EOPNOTSUPP,
+				 "the target spirv does not know the number of the device "
+				 "(get_device)");
+	if (!strcmp(name, "calls") && gen->options->relative)
+		gt_spirvgen_fail(gen, -EOPNOTSUPP,
+				 "a map on the host needs a device that accesses the memory of "
+				 "the process");
+}
+
 /* A word of a symbol: a constant where its address is known, else a specialization constant. */
 static uint32_t symbol_word(struct gt_spirvgen *gen, const struct gt_ptxgen_operand *operand)
 {
@@ -193,19 +214,10 @@ static uint32_t symbol_word(struct gt_spirvgen *gen, const struct gt_ptxgen_oper
 	if (operand->value.class == GT_PTXGEN_MAP_SYMBOL) {
 		spec_id = 2 * (uint32_t)operand->value.id + word;
 		value = values && values->maps ? values->maps[operand->value.id][word] : 0;
-	} else if (!strcmp(name, "output")) {
-		spec_id = GT_SPEC_OUTPUT + word;
-		value = values ? values->output[word] : 0;
-	} else if (!strcmp(name, "calls")) {
-		if (gen->options->relative)
-			gt_spirvgen_fail(gen, -EOPNOTSUPP,
-					 "a map on the host needs a device that accesses the "
-					 "memory of the process");
-		spec_id = GT_SPEC_CALLS + word;
-		value = values ? values->calls[word] : 0;
 	} else {
-		spec_id = GT_SPEC_PID_TGID;
-		value = values ? values->pid_tgid : 0;
+		check_symbol(gen, name);
+		spec_id = find_spec_id(name) + word;
+		value = values ? gt_symbol_words(values, name)[word] : 0;
 	}
 	id = values ? gt_spirvgen_constant(gen, 64, value)
 		    : gt_spirv_spec_constant(gen->builder, spec_id, 0);

@@ -210,7 +210,10 @@ static int check_prefetch(struct gt_verifier *verifier, unsigned regno)
 				   value->scalar.value);
 }
 
-/* The number of a register of PTX, in a section that lists registers. */
+/*
+ * The number of a register of PTX, in a section that lists registers. In others, helper 512 is
+ * helper 536, as in programs for bpftime, and has no argument.
+ */
 static int check_register_number(struct gt_verifier *verifier, unsigned regno)
 {
 	const struct gt_section *section = verifier->options->section;
@@ -219,12 +222,8 @@ static int check_register_number(struct gt_verifier *verifier, unsigned regno)
 	size_t length;
 	int error;
 
-	if (!section || !section->registers)
-		return gt_reject(
-			verifier,
-			"get_register#512 is for sections that list registers of PTX, "
-			"kprobe/<kernel>__BB<n>__<register>; the number of the device, which some "
-			"programs for bpftime read by it, is not available: remove the call");
+	if (!gt_section_lists_registers(section))
+		return 0;
 	error = gt_verify_read(verifier, regno);
 	if (error)
 		return error;

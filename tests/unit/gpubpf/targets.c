@@ -100,6 +100,11 @@ static const struct rejected_case {
 } rejected_cases[] = {
 	{"warp helpers return the values of one lane",
 	 "the target spirv does not support warp_active_mask, which needs values of other lanes"},
+	{"without registers of PTX, helper 512 has no argument and returns the number of the "
+	 "device",
+	 "the target spirv does not know the number of the device (get_device)"},
+	{"the first device is number 0",
+	 "the target spirv does not know the number of the device (get_device)"},
 };
 
 static unsigned check_rejected(const struct modules *modules)
