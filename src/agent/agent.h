@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/protocol.h"
+
 /* ---- file.c ---- */
 
 /* A file's bytes and a NUL, mapped. */
@@ -61,6 +63,8 @@ struct gt_agent_names {
  * reach it from every context.
  */
 bool gt_agent_maps_ready(void);
+/* Do something in each context that is known. */
+void gt_agent_visit_contexts(void (*visit)(void *argument), void *argument);
 
 /* ---- side.c ---- */
 
@@ -82,6 +86,20 @@ void gt_agent_forget_side(enum gt_agent_container kind, void *original);
 uint64_t gt_agent_side_time(void);
 /* A context has ended, and with it its modules, those that are older than `time`. */
 void gt_agent_end_sides(void *context, uint64_t time);
+
+/* ---- device_number.c ---- */
+
+/*
+ * Write the number of the GPU into a variable of a patched module, or of a library, in every
+ * context of the process that there is or will be. False: it could not be written, or there is no
+ * memory.
+ */
+bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol);
+/* In the current context, which is new: into the variables of all these libraries. */
+void gt_agent_number_context(void);
+/* A library is going to be unloaded. */
+void gt_agent_forget_number(const void *library);
+void gt_agent_numbers_forked(void);
 
 /* ---- link.c ---- */
 
@@ -129,6 +147,7 @@ struct gt_agent_exchange {
 	bool is_linked;                /* `patched` is inputs of a link (base/link_input.h) */
 	size_t image_size;             /* of `patched`; names follow */
 	struct gt_agent_names kernels; /* that programs match; in the mapping */
+	char device_symbol[GT_AGENT_SYMBOL];
 };
 
 /*

@@ -322,7 +322,8 @@ static int map_reply(const struct gt_agent_reply *reply, int fd, struct gt_agent
 	mapped = map_file(fd, 0, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE);
 	if (!mapped)
 		return errno == ENOMEM ? GT_AGENT_NO_MEMORY : GT_AGENT_BAD_REPLY;
-	if (!reply->size || !read_names(reply, mapped, &exchange->kernels)) {
+	if (!reply->size || !read_names(reply, mapped, &exchange->kernels) ||
+	    !memchr(reply->device_symbol, 0, sizeof(reply->device_symbol))) {
 		munmap(mapped, size);
 		return GT_AGENT_BAD_REPLY;
 	}
@@ -331,6 +332,7 @@ static int map_reply(const struct gt_agent_reply *reply, int fd, struct gt_agent
 	exchange->image_size = reply->size;
 	exchange->is_side = reply->verdict == GT_AGENT_SIDE;
 	exchange->is_linked = reply->flags & GT_AGENT_LINKED;
+	memcpy(exchange->device_symbol, reply->device_symbol, sizeof(exchange->device_symbol));
 	return 0;
 }
 

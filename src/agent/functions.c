@@ -64,6 +64,7 @@ static void reset_after_fork(void)
 {
 	gt_agent_contexts_forked();
 	gt_agent_sides_forked();
+	gt_agent_numbers_forked();
 	gt_agent_work_forked();
 	gt_agent_ring_forked();
 }

@@ -97,6 +97,7 @@ static CUresult load_library(const struct load_call *call, const void *image)
 
 static void unload(enum gt_agent_container kind, void *handle)
 {
+	gt_agent_forget_number(handle);
 	if (kind == GT_AGENT_LIBRARY && gt_driver.cuLibraryUnload)
 		OWN1(cuLibraryUnload, handle);
 	if (kind == GT_AGENT_MODULE && gt_driver.cuModuleUnload)
@@ -241,13 +242,19 @@ static void finish_patched(struct gt_agent_exchange *exchange, int error, bool k
 	gt_agent_restore_caller(&caller);
 }
 
-/* Compile what the program did not ask to be compiled now. On failure it is unloaded. */
-static CUresult compile_loaded(enum gt_agent_container kind, void *handle,
-			       const struct gt_agent_names *kernels)
+/*
+ * Compile what the program did not ask to be compiled now, and let it know its device. On failure
+ * it is unloaded.
+ */
+static int finish_loaded(enum gt_agent_container kind, void *handle,
+			 const struct gt_agent_exchange *exchange)
 {
 	const struct gt_agent_caller caller = gt_agent_save_caller();
-	CUresult error = compile(kind, handle, kernels);
+	int error = compile(kind, handle, &exchange->kernels);
 
+	if (!error && exchange->device_symbol[0] &&
+	    !gt_agent_number_device(kind, handle, exchange->device_symbol))
+		error = GT_AGENT_NO_NUMBER;
 	if (error)
 		unload(kind, handle);
 	gt_agent_restore_caller(&caller);
@@ -350,7 +357,7 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 	if (!error)
 		error = call->load(call, patched);
 	if (!error)
-		error = compile_loaded(call->kind, *call->handle, &exchange->kernels);
+		error = finish_loaded(call->kind, *call->handle, exchange);
 	if (error || !keep)
 		gt_agent_end_link(&linked);
 	finish_patched(exchange, error, keep);
@@ -385,7 +392,7 @@ static CUresult load_side(const struct load_call *call, const struct gt_agent_ex
 		error = CUDA_ERROR_NOT_FOUND;
 	gt_agent_end_link(&linked);
 	gt_agent_restore_caller(&caller);
-	return error ? error : compile_loaded(call->kind, *ret_side, &exchange->kernels);
+	return error ? error : finish_loaded(call->kind, *ret_side, exchange);
 }
 
 /* The original, and beside it the kernels that programs match. */

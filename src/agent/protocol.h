@@ -42,8 +42,9 @@
 
 enum gt_agent_limits {
 	GT_AGENT_MAGIC = 0x67544147,
-	GT_AGENT_VERSION = 15,
+	GT_AGENT_VERSION = 16,
 	GT_AGENT_TOKEN = 32,          /* characters */
+	GT_AGENT_SYMBOL = 40,         /* bytes of a name, with its NUL */
 	GT_AGENT_MAX_IMAGE = 1 << 30, /* bytes */
 	GT_AGENT_MAX_NAMES = 1 << 26, /* bytes of kernels' names */
 	GT_AGENT_MAX_ARRAYS = 64,     /* of the kernel */
@@ -137,6 +138,8 @@ struct gt_agent_reply {
 	__u32 names_size; /* bytes */
 	__u32 flags;      /* gt_agent_reply_flags */
 	__u64 offset;     /* MEMORY */
+	/* WHOLE, SIDE: the variable of 8 bytes that has the number of the device; "": none. */
+	char device_symbol[GT_AGENT_SYMBOL];
 };
 
 /* Errors of the agent, beside those of the driver. */
@@ -149,6 +152,7 @@ enum gt_agent_error {
 	GT_AGENT_COPIED_ELSEWHERE = -5,
 	GT_AGENT_BAD_REPLY = -6,      /* the reply or its file is not as it is described here */
 	GT_AGENT_DEVICES_DIFFER = -7, /* the image would be for some of the library's devices */
+	GT_AGENT_NO_NUMBER = -8,      /* the number of the device could not be written */
 	GT_AGENT_OPENCL = -1000,      /* and below: this and an error code of OpenCL */
 };
 

@@ -563,6 +563,7 @@ static void remove_pairs(uint64_t number)
                                                                                                    \
 	NEED(function);                                                                            \
 	side = find_side(kind, original, &number);                                                 \
+	gt_agent_forget_number(side ? side : (original));                                          \
 	error = gt_driver.function(original);                                                      \
 	if (!error && side) {                                                                      \
 		remove_pairs(number);                                                              \

@@ -89,6 +89,7 @@ static int translate_program(struct gt_patcher *patcher, uint32_t number)
 		return 0;
 	}
 	patcher->stacks[number] = patcher->translation.stack_bytes;
+	patcher->result->reads_device |= patcher->translation.reads_device;
 	if (must_rejoin(patcher, number))
 		patcher->rejoining |= UINT64_C(1) << number;
 	gt_strbuf_add(&patcher->bodies[number], gt_strbuf_string(&patcher->translation.text),

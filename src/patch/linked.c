@@ -63,6 +63,7 @@ static int add_result(struct gt_patch_result *all, const struct gt_patch_result 
 	if (result->scope != GT_PATCH_NONE) {
 		all->scope = result->scope;
 		all->whole_reason = result->whole_reason;
+		all->reads_device |= result->reads_device;
 	}
 	gt_vec_each (kernel, &result->kernels)
 		error |= gt_vec_push(&all->kernels, *kernel);

@@ -165,6 +165,7 @@ struct gt_patch_result {
 	uint32_t module_kernels; /* of the module, matched or not */
 	uint32_t compiled;       /* kernels in the text */
 	bool calls_code;         /* SIDE: functions of the machine code that it is linked with */
+	bool reads_device;       /* the text has the symbol <prefix>device (translate.h) */
 	bool by_work_item;       /* SPIR-V: in bodies, work-items are groups of their own */
 	GT_VEC(struct gt_patch_kernel) kernels;
 	GT_VEC(struct gt_patch_site) sites; /* by number, from first_site without gaps */

@@ -218,6 +218,12 @@ static void count_programs(const struct gt_patch_result *result, uint32_t progra
 	}
 }
 
+static void put_device_symbol(const struct gt_patch_result *result, char symbol[GT_AGENT_SYMBOL])
+{
+	if (result->reads_device)
+		snprintf(symbol, GT_AGENT_SYMBOL, "%sdevice", result->prefix);
+}
+
 static void make_record(const struct gt_inject_query *query, const struct gt_patch_result *result,
 			struct gt_inject_record *record)
 {
@@ -235,6 +241,7 @@ static void make_record(const struct gt_inject_query *query, const struct gt_pat
 		.rejection_count = (uint32_t)result->rejections.count,
 	};
 	count_programs(result, query->inject->options.program_count, record);
+	put_device_symbol(result, record->device_symbol);
 	if (result->whole_reason)
 		snprintf(record->whole_reason, sizeof(record->whole_reason), "%s",
 			 result->whole_reason);
@@ -387,6 +394,7 @@ static int make_patched_file(const struct gt_patch_image *image, struct gt_agent
 		names[i] = result->kernels.items[i].name;
 	if (content == &image->inputs)
 		reply->flags |= GT_AGENT_LINKED;
+	put_device_symbol(result, reply->device_symbol);
 	return names ? make_reply_file(content->data, content->length, result->scope, names, count,
 				       reply)
 		     : -1;
@@ -395,6 +403,7 @@ static int make_patched_file(const struct gt_patch_image *image, struct gt_agent
 /* The file of a stored image; its names are no longer in the order of their numbers. */
 static int make_stored_file(struct gt_inject_stored *stored, struct gt_agent_reply *reply)
 {
+	memcpy(reply->device_symbol, stored->record.device_symbol, sizeof(reply->device_symbol));
 	return make_reply_file(stored->fatbin, stored->fatbin_size, stored->record.scope,
 			       stored->kernels.items, stored->kernels.count, reply);
 }
@@ -446,6 +455,7 @@ static const struct agent_reason {
 	{GT_AGENT_DEVICES_DIFFER,
 	 "the library is for GPUs of several compute capabilities, the patched one would be for "
 	 "one of them"},
+	{GT_AGENT_NO_NUMBER, "the number of the GPU could not be written to the patched module"},
 	{GT_AGENT_BAD_REPLY, "the agent of the process rejected the answer of gputap"},
 };
 

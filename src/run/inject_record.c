@@ -22,7 +22,7 @@
 #include "run/inject_sites.h"
 
 enum {
-	FORMAT = 2,
+	FORMAT = 3,
 	MAX_TEXT = 1 << 20, /* bytes of a name */
 	MAX_KERNELS = 1 << 20,
 	MAX_REJECTIONS = 1 << 20,
@@ -211,6 +211,7 @@ static bool is_possible(const struct gt_inject_record *record, uint32_t program_
 	       max_of(record->sites) <= record->site_count &&
 	       max_of(record->kernels) <= record->kernel_count &&
 	       record->rejection_count <= MAX_REJECTIONS &&
+	       is_terminated(record->device_symbol, sizeof(record->device_symbol)) &&
 	       is_terminated(record->whole_reason, sizeof(record->whole_reason));
 }
 

@@ -17,7 +17,8 @@ struct gt_inject_record {
 	uint32_t found, patched, rejected;
 	uint32_t rejection_count;
 	uint32_t sites[GT_PATCH_MAX_PROGRAMS], kernels[GT_PATCH_MAX_PROGRAMS]; /* by program */
-	char whole_reason[160]; /* as in gt_inject_module; "": none */
+	char device_symbol[GT_AGENT_SYMBOL]; /* as in gt_agent_reply */
+	char whole_reason[160];              /* as in gt_inject_module; "": none */
 };
 
 typedef GT_VEC(struct gt_patch_rejection) gt_inject_rejections;

@@ -91,6 +91,51 @@ expect_count() {
 	done
 }
 
+# counting_by_device SECTION: programs count the threads of k7 by the number of their device: one
+# that is in all kernels of a section, and one as for bpftime.
+counting_by_device() {
+	printf '%s\n' '#include <gputap/bpf.h>' \
+		'static unsigned long long (*const device_ordinal)(void) = (void *)512;' \
+		'GPUTAP_ARRAY(counts, unsigned long long, 4);' \
+		'GPUTAP_ARRAY(ends, unsigned long long, 4);' \
+		"SEC(\"$1\") int count(void *ctx) {" \
+		'	unsigned int key = bpf_get_device(); bpf_map_add(&counts, &key, 1); return 0; }' \
+		'SEC("kretprobe/k7") int count_end__cuda(void *ctx) {' \
+		'	unsigned int key = device_ordinal(); bpf_map_add(&ends, &key, 1); return 0; }' \
+		'char LICENSE[] SEC("license") = "GPL";' >program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+}
+
+@test "programs know the number of the GPU in each context, in side and whole modules" {
+	export SOFTGPU_DEVICES=3
+	counting_by_device gpu/entry/k7
+	# The second time the patched text is in a file.
+	for ((i = 0; i < 2; i++)); do
+		run_scenario numbers
+		expect_json '.maps | map(.entries | map(.value)) == [[64, 128, 224], [64, 128, 224]]'
+		expect_json '.coverage | .modules_side == 4'
+	done
+	counting_by_device 'gpu/entry/*'
+	run_scenario numbers
+	expect_json '.maps | map(.entries | map(.value)) == [[64, 128, 224], [64, 128, 224]]'
+	expect_json '.coverage | .modules_patched == 4 and .modules_side == 0'
+}
+
+@test "where the number of the GPU cannot be written, the original is loaded, and the reason is reported" {
+	driver_in_front
+	export SOFTGPU_DEVICES=3 FRONT_FAIL=cuMemcpyHtoDAsync_v2
+	counting_by_device gpu/entry/k7
+	behind_front numbers
+	# Those that are loaded where there is a context of another device than the first.
+	expect_json '.coverage | .modules == 4 and .modules_failed == 4 and .found == .rejected'
+	expect_json '.coverage.reasons[0].reason ==
+		"the number of the GPU could not be written to the patched module"'
+	# In contexts of the first device nothing is written.
+	counting_by_device gpu/entry/k7
+	behind_front module
+	expect_json '.coverage | .modules_side == 1 and .modules_failed == 0'
+}
+
 # behind_front ARGUMENTS…: the same as run_scenario, with the driver of driver_in_front.
 behind_front() {
 	gputap run --gpu soft --json "${@:2}" program.o -- \

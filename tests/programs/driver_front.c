@@ -3,7 +3,7 @@
  * A libcuda.so.1 in front of the software GPU's, for what that one has not. FRONT_LINKS=FILE:
  * append a line with the options of each link and of each of its inputs. FRONT_SECOND=75: the
  * compute capability of the second device. FRONT_REJECT=TEXT: libraries with this text cannot be
- * used on the second device (209).
+ * used on the second device (209). FRONT_FAIL=FUNCTION: it fails, one of those named here.
  *
  * tests/cli/helper.bash builds it (driver_in_front), with BEHIND, the path of the other one.
  */
@@ -59,6 +59,21 @@ EXPORT CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *d
 {
 	log_options("add", count, options, values);
 	return REAL(cuLinkAddData_v2)(state, type, data, size, name, count, options, values);
+}
+
+/* ---- failures --------------------------------------------------------------------------- */
+
+static int fails(const char *function)
+{
+	const char *name = getenv("FRONT_FAIL");
+
+	return name && !strcmp(name, function);
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream stream)
+{
+	return fails("cuMemcpyHtoDAsync_v2") ? CUDA_ERROR_LAUNCH_FAILED
+					     : REAL(cuMemcpyHtoDAsync_v2)(to, from, size, stream);
 }
 
 /* ---- the second device ------------------------------------------------------------------ */

@@ -385,6 +385,55 @@ static void test_second(void)
 	EXPECT(word(7) == THREADS);
 }
 
+/* The primary context of a device, which may be new, with memory for the words. */
+static void use_device(int device)
+{
+	CUcontext context;
+
+	CHECK(cuDevicePrimaryCtxRetain(&context, device));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemAlloc(&words, 4 * KERNELS));
+}
+
+static void launch_kernel(CUlibrary library, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++)
+		launch((CUfunction)find_kernel(library, 7));
+	CHECK(cuCtxSynchronize());
+}
+
+/*
+ * The same code on three devices, in contexts that are there before it is loaded or come later:
+ * k7 is launched twice on device 0, 4 times on device 1, 7 times on device 2.
+ */
+static void test_numbers(void)
+{
+	char *text = make_module(KERNELS, 1);
+	CUlibrary library, other;
+	CUmodule module;
+
+	use_device(2);
+	CHECK(cuLibraryLoadData(&other, text, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	launch_kernel(library, 4);
+	use_device(0);
+	launch_kernel(library, 2);
+	use_device(1);
+	launch_kernel(library, 3);
+	use_device(2);
+	CHECK(cuModuleLoadData(&module, text));
+	launch(find_function(module, 7));
+	CHECK(cuLibraryUnload(other));
+	CHECK(cuDevicePrimaryCtxReset(1));
+	use_device(1);
+	launch_kernel(library, 1);
+	CHECK(cuDevicePrimaryCtxReset(2));
+	CHECK(cuLibraryUnload(library));
+	use_device(2);
+	CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	launch_kernel(library, 2);
+}
+
 /* What programs get the driver's functions from. */
 static void *find_by_name(const char *name)
 {
@@ -465,6 +514,7 @@ int main(int count, char **words_given)
 		{"module", test_module},   {"library", test_library}, {"unloaded", test_unloaded},
 		{"reused", test_reused},   {"threads", test_threads}, {"options", test_options},
 		{"origins", test_origins}, {"devices", test_devices}, {"second", test_second},
+		{"numbers", test_numbers},
 	};
 
 	CHECK(cuInit(0));

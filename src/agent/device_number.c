@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The number of the GPU that executes patched code. The text of a library is the same for all GPUs,
+ * so that the number is in a variable, of which each context has its own. It is 0 until something
+ * else is written: in contexts of the first GPU nothing is.
+ *
+ * No lock is held while the driver is called: a library that is written to has a user, and is
+ * unloaded when it has none.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/functions.h"
+#include "agent/own_call.h"
+
+enum {
+	CU_STREAM_NON_BLOCKING = 1,
+	MAX_LIBRARIES = 1024, /* whose variable is written in contexts that are new */
+};
+
+struct numbered_library {
+	void *handle; /* NULL: unused */
+	unsigned users;
+	char symbol[GT_AGENT_SYMBOL];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t released;
+	struct numbered_library items[MAX_LIBRARIES];
+	atomic_uint count; /* used or not, at the start of `items` */
+} libraries = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
+
+/* A child must not execute CUDA code after fork. */
+void gt_agent_numbers_forked(void)
+{
+	pthread_mutex_init(&libraries.lock, NULL);
+	pthread_cond_init(&libraries.released, NULL);
+	atomic_store(&libraries.count, 0);
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+static bool can_write(void)
+{
+	return gt_driver.cuCtxGetDevice && gt_driver.cuMemcpyHtoDAsync_v2 &&
+	       gt_driver.cuStreamCreate && gt_driver.cuStreamSynchronize &&
+	       gt_driver.cuStreamDestroy_v2;
+}
+
+/* The number of the GPU of the current context. Negative: unknown. */
+static int current_device(void)
+{
+	int device = -1;
+
+	return !gt_driver.cuCtxGetDevice || OWN1(cuCtxGetDevice, &device) ? -1 : device;
+}
+
+/* In a stream that does not wait for kernels of the program. */
+static bool write_word(uint64_t address, uint64_t word)
+{
+	void *stream = NULL;
+	bool is_written;
+
+	if (!can_write() || OWN2(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING))
+		return false;
+	is_written = !OWN4(cuMemcpyHtoDAsync_v2, address, &word, sizeof(word), stream) &&
+		     !OWN1(cuStreamSynchronize, stream);
+	OWN1(cuStreamDestroy_v2, stream);
+	return is_written;
+}
+
+/* The variable in the current context. Where no kernel reads it, linkers remove it. */
+static CUresult find_variable(enum gt_agent_container kind, void *handle, const char *symbol,
+			      uint64_t *ret_address, size_t *ret_size)
+{
+	if (kind == GT_AGENT_LIBRARY && gt_driver.cuLibraryGetGlobal)
+		return OWN4(cuLibraryGetGlobal, ret_address, ret_size, handle, symbol);
+	if (kind == GT_AGENT_MODULE && gt_driver.cuModuleGetGlobal_v2)
+		return OWN4(cuModuleGetGlobal_v2, ret_address, ret_size, handle, symbol);
+	return -1;
+}
+
+/*
+ * Write the number of the current context's GPU. A library that cannot be loaded there is not
+ * executed there.
+ */
+static bool write_number(enum gt_agent_container kind, void *handle, const char *symbol)
+{
+	uint64_t address = 0;
+	int device = current_device();
+	size_t size = 0;
+	CUresult error;
+
+	if (device <= 0)
+		return !device;
+	error = find_variable(kind, handle, symbol, &address, &size);
+	if (error)
+		return kind == GT_AGENT_LIBRARY || error == CUDA_ERROR_NOT_FOUND;
+	return size == sizeof(uint64_t) && write_word(address, (uint64_t)device);
+}
+
+/* ---- libraries ------------------------------------------------------------------------- */
+
+/* False: there are too many. */
+static bool add_library(void *handle, const char *symbol)
+{
+	unsigned count, at = 0;
+
+	pthread_mutex_lock(&libraries.lock);
+	count = atomic_load(&libraries.count);
+	while (at < count && libraries.items[at].handle)
+		at++;
+	if (at < MAX_LIBRARIES) {
+		libraries.items[at] = (struct numbered_library){.handle = handle};
+		memcpy(libraries.items[at].symbol, symbol, strlen(symbol) + 1);
+		if (at == count)
+			atomic_store(&libraries.count, count + 1);
+	}
+	pthread_mutex_unlock(&libraries.lock);
+	return at < MAX_LIBRARIES;
+}
+
+void gt_agent_forget_number(const void *library)
+{
+	int cancel;
+
+	if (!atomic_load(&libraries.count))
+		return;
+	/* Whoever is cancelled while it waits would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&libraries.lock);
+	for (unsigned i = 0; i < atomic_load(&libraries.count); i++) {
+		struct numbered_library *item = &libraries.items[i];
+
+		if (item->handle != library)
+			continue;
+		while (item->users)
+			pthread_cond_wait(&libraries.released, &libraries.lock);
+		item->handle = NULL;
+	}
+	pthread_mutex_unlock(&libraries.lock);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* Write to a library, unless it is being unloaded. */
+static void write_to_library(struct numbered_library *item)
+{
+	void *handle;
+
+	pthread_mutex_lock(&libraries.lock);
+	handle = item->handle;
+	item->users += handle != NULL;
+	pthread_mutex_unlock(&libraries.lock);
+	if (!handle)
+		return;
+	write_number(GT_AGENT_LIBRARY, handle, item->symbol);
+	pthread_mutex_lock(&libraries.lock);
+	item->users--;
+	pthread_cond_broadcast(&libraries.released);
+	pthread_mutex_unlock(&libraries.lock);
+}
+
+void gt_agent_number_context(void)
+{
+	unsigned count = atomic_load(&libraries.count);
+
+	for (unsigned i = 0; i < count; i++)
+		write_to_library(&libraries.items[i]);
+}
+
+/* A library that is loaded. */
+struct new_library {
+	void *handle;
+	const char *symbol;
+	bool failed;
+};
+
+static void number_library(void *argument)
+{
+	struct new_library *library = argument;
+
+	library->failed |= !write_number(GT_AGENT_LIBRARY, library->handle, library->symbol);
+}
+
+bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol)
+{
+	struct new_library library = {.handle = handle, .symbol = symbol};
+
+	if (kind == GT_AGENT_MODULE)
+		return write_number(kind, handle, symbol);
+	if (!can_write() || !add_library(handle, symbol))
+		return false;
+	gt_agent_visit_contexts(number_library, &library);
+	return !library.failed;
+}
