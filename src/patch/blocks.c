@@ -8,7 +8,7 @@
 
 int gt_patch_blocks_find(const struct gt_ptx_function *function, struct gt_patch_blocks *ret_blocks)
 {
-	bool starts = true;
+	bool starts = true, is_reached = true;
 	int error = 0;
 
 	*ret_blocks = (struct gt_patch_blocks){0};
@@ -20,7 +20,13 @@ int gt_patch_blocks_find(const struct gt_ptx_function *function, struct gt_patch
 			continue;
 		if (starts)
 			error = gt_vec_push(&ret_blocks->statements, statement);
-		starts = gt_ptx_is_jump(&statement->instruction) && statement->instruction.guard;
+		is_reached |= starts;
+		starts = false;
+		if (!gt_ptx_is_jump(&statement->instruction))
+			continue;
+		/* What follows another jump is reached from a label alone. */
+		is_reached &= statement->instruction.guard != NULL;
+		starts = is_reached;
 	}
 	return error;
 }

@@ -6,7 +6,8 @@
 
 /*
  * 10 threads run block 0, threads 0 to 3 block 1, the others block 2, all of them block 3, and
- * threads from 2 on block 4. `$unused` and the code after the branch to $join start no block.
+ * threads from 2 on block 4. `$unused` and the code after the branch to $join start no block,
+ * though there is a branch in it.
  */
 static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
 			   ".visible .entry k(.param .u64 p)\n{\n"
@@ -24,6 +25,7 @@ static const char text[] = ".version 7.8\n.target sm_75\n.address_size 64\n"
 			   "\t@%p1 bra $upper;\n"
 			   "\tmov.u32 %r2, 5;\n"
 			   "\tbra.uni $join;\n"
+			   "\t@%p1 bra $upper;\n"
 			   "\tmov.u32 %r2, 99;\n"
 			   "$upper:\n"
 			   "\tmov.u32 %r2, 7;\n"
