@@ -152,7 +152,8 @@ static int execute_request(struct gt_inject *inject, const struct gt_control_req
 	case GT_CONTROL_SWITCH:
 		if (!inject->options.switchable)
 			return gt_diag(diag, -EPERM, "probe", NULL,
-				       "it was started without --switchable");
+				       "it was started without --switchable, which is needed from "
+				       "the start");
 		gt_inject_switch(inject, program, request->on);
 		return 0;
 	case GT_CONTROL_SET:

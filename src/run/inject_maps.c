@@ -58,7 +58,8 @@ int gt_inject_change_filter(struct gt_inject *inject, uint32_t program, const ch
 
 	if (!filter)
 		return gt_diag(diag, -EPERM, "probe", NULL,
-			       "it was started without --when and --sample");
+			       "it was started without --when and --sample: one of them is "
+			       "needed from the start, such as --sample 1/1");
 	if (when)
 		error = gt_bpf_filter_parse(when, section, &wanted, diag);
 	offset = inject->memory.offsets[filter->map];

@@ -155,7 +155,7 @@ has_lines() {
 	expect_output_line "^ *$session  always "
 	gputap probe off loads --pid "$session"
 	expect_status 1
-	expect_error "gputap: the session of process $session: it was started without --switchable"
+	expect_error "gputap: the session of process $session: it was started without --switchable, which is needed from the start"
 	grows 0
 	stop
 }
@@ -193,6 +193,9 @@ has_lines() {
 	gputap probe on nothing --pid "$session"
 	expect_status 1
 	expect_error "gputap: no program matches 'nothing'; 'gputap probe list' lists them"
+	gputap probe set loads --pid "$session" --sample 1/2
+	expect_status 1
+	expect_error "gputap: the session of process $session: it was started without --when and --sample: one of them is needed from the start, such as --sample 1/1"
 	stop
 }
 
