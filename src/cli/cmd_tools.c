@@ -6,6 +6,7 @@
 
 #include "base/installed.h"
 #include "cli/cli.h"
+#include "cli/coverage.h"
 #include "cli/injection.h"
 #include "cli/terminal.h"
 #include "report/gpu.h"
@@ -104,6 +105,7 @@ static void print_report(struct gt_cli_injection *self, int status)
 	if (self->given->json) {
 		gt_json_object_begin(&json, NULL);
 		tool->report->put_json(&tool->run, &json);
+		gt_cli_coverage_put_json(self, &json);
 		gt_cli_injection_json_command(self, status, &json);
 		gt_json_object_end(&json);
 		gt_strbuf_putc(&text, '\n');

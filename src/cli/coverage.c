@@ -302,7 +302,7 @@ static bool reads_source(const struct gt_cli_injection *self, enum gt_context_so
 }
 
 /* What the numbers of sites and kernels stand for, if programs read these. */
-static void json_numbers(const struct gt_cli_injection *self, struct gt_json *json)
+void gt_cli_coverage_put_numbers(const struct gt_cli_injection *self, struct gt_json *json)
 {
 	struct gt_inject_site site;
 	const char *name;
@@ -380,7 +380,6 @@ void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_jso
 {
 	struct gt_inject_coverage coverage = gt_inject_coverage(self->inject);
 
-	json_numbers(self, json);
 	gt_json_object_begin(json, "coverage");
 	gt_json_u64(json, "modules", coverage.modules);
 	gt_json_u64(json, "modules_patched", coverage.modules_patched);

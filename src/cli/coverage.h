@@ -11,5 +11,7 @@ uint64_t gt_cli_coverage_skipped(const struct gt_cli_injection *self);
 void gt_cli_coverage_print_module(const struct gt_inject_module *module);
 /* Print the sums, the reasons and what was missed or lost to standard error. */
 void gt_cli_coverage_print(const struct gt_cli_injection *self);
-/* Add the object `coverage`, and before it what the numbers that programs read stand for. */
+/* Add what the numbers that programs read stand for: `sites`, `kernels`. */
+void gt_cli_coverage_put_numbers(const struct gt_cli_injection *self, struct gt_json *json);
+/* Add the object `coverage`. */
 void gt_cli_coverage_put_json(const struct gt_cli_injection *self, struct gt_json *json);

@@ -77,6 +77,7 @@ void gt_cli_injection_json_maps(const struct gt_cli_injection *self, struct gt_j
 void gt_cli_injection_json_end(const struct gt_cli_injection *self, struct gt_json *json)
 {
 	gt_cli_injection_json_maps(self, json);
+	gt_cli_coverage_put_numbers(self, json);
 	gt_cli_coverage_put_json(self, json);
 	gt_json_u64(json, "calls_lost", gt_inject_calls_lost(self->inject));
 	gt_json_u64(json, "skipped", gt_cli_coverage_skipped(self));

@@ -28,6 +28,7 @@ tool() {
 	output=$(grep '^{' <<<"$output")
 	expect_json '.[0].threads | map(.loops) == [210526, 210526, 210526, 210526, 157891]'
 	expect_json '.[0].threads | map(.entries) == [1, 1, 1, 1, 1]'
+	expect_json '.[0].coverage | .found == 2 and .patched == 2 and .reasons == []'
 }
 
 @test "threadhist reports a kernel without loops" {
