@@ -46,8 +46,8 @@ static void print_value(const struct gt_bpf_type *type, uint32_t size, const uin
 		value[i] = data[i % available];
 	if (!value)
 		return;
-	gt_bpf_value_print(type, value, size, &text);
-	gt_bpf_value_print_json(type, value, size, &json, NULL);
+	gt_bpf_value_print(type, value, size, NULL, &text);
+	gt_bpf_value_print_json(type, value, size, NULL, &json, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -54,7 +54,7 @@ static void put_record(const struct gt_cli_injection *self, uint32_t map, const 
 {
 	gt_put_printable(text, self->object->maps[map].name);
 	gt_strbuf_puts(text, ": ");
-	gt_bpf_value_print(&self->object->maps[map].value, record, size, text);
+	gt_bpf_value_print(&self->object->maps[map].value, record, size, NULL, text);
 	gt_strbuf_putc(text, '\n');
 }
 
@@ -65,7 +65,8 @@ static void json_record(const struct gt_cli_injection *self, uint32_t map, const
 
 	gt_json_object_begin(&json, NULL);
 	gt_json_string(&json, "ring", self->object->maps[map].name);
-	gt_bpf_value_print_json(&self->object->maps[map].value, record, size, &json, "record");
+	gt_bpf_value_print_json(&self->object->maps[map].value, record, size, NULL, &json,
+				"record");
 	gt_json_object_end(&json);
 	gt_strbuf_putc(text, '\n');
 }

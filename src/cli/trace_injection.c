@@ -90,8 +90,8 @@ static void take_record(void *context, uint32_t map, const void *record, uint32_
 	gt_auto_strbuf text = GT_STRBUF_INIT, json = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&json);
 
-	gt_bpf_value_print(&ring->value, record, size, &text);
-	gt_bpf_value_print_json(&ring->value, record, size, &writer, NULL);
+	gt_bpf_value_print(&ring->value, record, size, NULL, &text);
+	gt_bpf_value_print_json(&ring->value, record, size, NULL, &writer, NULL);
 	add_record(injection, ring->name, find_gpu_time(&ring->value, record, size), &text, &json);
 }
 

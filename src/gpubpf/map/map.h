@@ -28,6 +28,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/sparse.h"
 #include "gpubpf/program.h"
 
 enum {
@@ -261,7 +262,8 @@ struct gt_bpf_map_view {
 	const struct gt_bpf_map *map; /* accepted by gt_bpf_map_check */
 	const void *memory;           /* gt_bpf_map_bytes(map, copies) bytes, aligned to 8 */
 	uint32_t copies;
-	const char *copies_are; /* "CPUs"; NULL: depends on the type */
+	struct gt_sparse *sparse; /* around the memory; NULL: all of it may be read */
+	const char *copies_are;   /* "CPUs"; NULL: depends on the type */
 	/* The launch, for the coordinates of threads and warps; NULL: not known. */
 	const struct gt_bpf_map_grid *grid;
 	bool shapes_differ; /* of launches that used the map: copies have no coordinates */

@@ -55,12 +55,9 @@ static void json_sum(const struct gt_bpf_map_view *view, const struct gt_bpf_map
 		gt_json_u64(json, "sum", gt_bpf_map_sum(view, entry));
 }
 
-static bool is_zero(const void *bytes, uint32_t size)
+static bool is_zero(const struct gt_bpf_map_view *view, const void *value)
 {
-	for (uint32_t i = 0; i < size; i++)
-		if (((const uint8_t *)bytes)[i])
-			return false;
-	return true;
+	return !gt_sparse_find(view->sparse, value, (const uint8_t *)value + view->map->value_size);
 }
 
 static uint32_t copies_of(const struct gt_bpf_map_view *view)
@@ -74,7 +71,7 @@ static uint32_t count_set(const struct gt_bpf_map_view *view, const struct gt_bp
 	uint32_t set = 0;
 
 	for (uint32_t copy = 0; copy < copies_of(view); copy++)
-		set += !is_zero(gt_bpf_map_read_copy(view, entry, copy), view->map->value_size);
+		set += !is_zero(view, gt_bpf_map_read_copy(view, entry, copy));
 	return set;
 }
 
@@ -152,12 +149,13 @@ static void put_each_copy(const struct gt_bpf_map_view *view, const struct gt_bp
 	for (uint32_t copy = 0; copy < copies_of(view) && shown < MAX_COPIES; copy++) {
 		const void *value = gt_bpf_map_read_copy(view, entry, copy);
 
-		if (is_zero(value, view->map->value_size))
+		if (is_zero(view, value))
 			continue;
 		gt_strbuf_puts(text, "\n    ");
 		put_copy_name(view, copy, text);
 		gt_strbuf_puts(text, ": ");
-		gt_bpf_value_print(&view->map->value, value, view->map->value_size, text);
+		gt_bpf_value_print(&view->map->value, value, view->map->value_size, view->sparse,
+				   text);
 		shown++;
 	}
 	/* `set` may be of another time: who shares the map may be writing to it. */
@@ -213,11 +211,13 @@ static void put_entries(const struct gt_bpf_map_view *view, struct gt_strbuf *te
 		}
 		gt_strbuf_puts(text, "  ");
 		if (entry.key) {
-			gt_bpf_value_print(&view->map->key, entry.key, view->map->key_size, text);
+			gt_bpf_value_print(&view->map->key, entry.key, view->map->key_size, NULL,
+					   text);
 			gt_strbuf_puts(text, ": ");
 		}
 		if (gt_bpf_map_kind(view->map->type)->copies == GT_COPY_ONE)
-			gt_bpf_value_print(&view->map->value, entry.value, entry.size, text);
+			gt_bpf_value_print(&view->map->value, entry.value, entry.size, view->sparse,
+					   text);
 		else
 			put_copies(view, &entry, set, text);
 		gt_strbuf_putc(text, '\n');
@@ -302,20 +302,19 @@ static void json_place(const struct gt_bpf_map_view *view, uint32_t copy, struct
 static void json_copies(const struct gt_bpf_map_view *view, const struct gt_bpf_map_entry *entry,
 			struct gt_json *json)
 {
-	uint32_t size = view->map->value_size;
-
 	if (has_sum(view->map))
 		json_sum(view, entry, json);
 	gt_json_array_begin(json, "values");
 	for (uint32_t copy = 0; copy < view->copies; copy++) {
 		const void *value = gt_bpf_map_read_copy(view, entry, copy);
 
-		if (is_zero(value, size))
+		if (is_zero(view, value))
 			continue;
 		gt_json_object_begin(json, NULL);
 		gt_json_u64(json, "copy", copy);
 		json_place(view, copy, json);
-		gt_bpf_value_print_json(&view->map->value, value, size, json, "value");
+		gt_bpf_value_print_json(&view->map->value, value, view->map->value_size,
+					view->sparse, json, "value");
 		gt_json_object_end(json);
 	}
 	gt_json_array_end(json);
@@ -331,16 +330,16 @@ static void json_entries(const struct gt_bpf_map_view *view, struct gt_json *jso
 		if (kind->shape == GT_BPF_MAP_ARRAY && !count_set(view, &entry))
 			continue;
 		if (!entry.key) {
-			gt_bpf_value_print_json(&view->map->value, entry.value, entry.size, json,
-						NULL);
+			gt_bpf_value_print_json(&view->map->value, entry.value, entry.size,
+						view->sparse, json, NULL);
 			continue;
 		}
 		gt_json_object_begin(json, NULL);
-		gt_bpf_value_print_json(&view->map->key, entry.key, view->map->key_size, json,
+		gt_bpf_value_print_json(&view->map->key, entry.key, view->map->key_size, NULL, json,
 					"key");
 		if (kind->copies == GT_COPY_ONE)
 			gt_bpf_value_print_json(&view->map->value, entry.value,
-						view->map->value_size, json, "value");
+						view->map->value_size, view->sparse, json, "value");
 		else
 			json_copies(view, &entry, json);
 		gt_json_object_end(json);

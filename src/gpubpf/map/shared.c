@@ -158,12 +158,20 @@ struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map)
 	return shared->maps[map];
 }
 
+struct gt_sparse *gt_shared_sparse(struct gt_region *region)
+{
+	region->sparse = (struct gt_sparse){
+		.memory = region->memory, .size = region->size, .fd = region->fd};
+	return &region->sparse;
+}
+
 struct gt_bpf_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map)
 {
 	return (struct gt_bpf_map_view){
 		.map = &shared->object->maps[map],
 		.memory = shared->maps[map]->memory,
 		.copies = 1,
+		.sparse = gt_shared_sparse(shared->maps[map]),
 	};
 }
 

@@ -15,6 +15,7 @@ struct gt_region {
 	size_t size; /* whole pages */
 	int fd;
 	struct gt_device *registered_by; /* NULL: no device uses it yet */
+	struct gt_sparse sparse;
 };
 
 struct gt_shared;
@@ -37,6 +38,8 @@ const int *gt_shared_arrays(const struct gt_shared *shared);
 struct gt_region *gt_shared_map(const struct gt_shared *shared, uint32_t map);
 /* The contents of a common map, as one copy. */
 struct gt_bpf_map_view gt_shared_view(const struct gt_shared *shared, uint32_t map);
+/* What the region has now, for views. */
+struct gt_sparse *gt_shared_sparse(struct gt_region *region);
 
 /* Add a region of zeros, which lives until gt_shared_remove or the end. */
 int gt_shared_add(struct gt_shared *shared, size_t size, struct gt_region **ret_region,

@@ -11,9 +11,14 @@
 enum {
 	MAX_CHAIN = 32,      /* typedefs and qualifiers in a row */
 	MAX_DEPTH = 16,      /* structures in structures */
-	MAX_PARTS = 1 << 14, /* of one value: members and elements */
-	MAX_HEX = 64,        /* bytes of a value without a type, in text */
-	KIND_FLOAT = 16,     /* newer than the headers may be */
+	MAX_PARTS = 1 << 14, /* of one value in text: members and elements */
+	MAX_JSON_PARTS = 1 << 18,
+	MAX_HEX = 64, /* bytes of a value without a type, in text */
+	MAX_JSON_HEX = 1 << 16,
+	MAX_STRING = 1 << 16,
+	MAX_ELEMENTS = 256, /* of an array that lists all of them */
+	MAX_LISTED = 64,    /* of the elements of others, in text */
+	KIND_FLOAT = 16,    /* newer than the headers may be */
 	KIND_TYPE_TAG = 18,
 	KIND_ENUM64 = 19,
 };
@@ -23,9 +28,15 @@ struct value_printer {
 	const struct btf *types;
 	struct gt_strbuf *text;
 	struct gt_json *json; /* NULL: text */
-	bool comma;           /* text: something precedes */
+	struct gt_sparse *sparse;
+	bool comma; /* text: something precedes */
 	unsigned depth, parts;
 };
+
+static bool is_full(const struct value_printer *printer)
+{
+	return printer->parts >= (printer->json ? MAX_JSON_PARTS : MAX_PARTS);
+}
 
 /* ---- output ----------------------------------------------------------------------------- */
 
@@ -123,7 +134,7 @@ static void put_hex(struct value_printer *printer, const char *key, const uint8_
 		    size_t size)
 {
 	gt_auto_strbuf digits = GT_STRBUF_INIT;
-	size_t shown = printer->json || size <= MAX_HEX ? size : MAX_HEX;
+	size_t max = printer->json ? MAX_JSON_HEX : MAX_HEX, shown = size < max ? size : max;
 
 	for (size_t i = 0; i < shown; i++)
 		gt_strbuf_printf(&digits, "%02x", bytes[i]);
@@ -428,7 +439,7 @@ static void put_member(struct value_printer *printer, const struct btf_type *typ
 static void put_members(struct value_printer *printer, const struct btf_type *type,
 			const uint8_t *data, size_t size)
 {
-	for (uint32_t i = 0; i < btf_vlen(type) && printer->parts < MAX_PARTS; i++)
+	for (uint32_t i = 0; i < btf_vlen(type) && !is_full(printer); i++)
 		put_member(printer, type, i, data, size);
 }
 
@@ -444,11 +455,98 @@ static void put_elements(struct value_printer *printer, const char *key, uint32_
 			 const uint8_t *data, size_t count, size_t size)
 {
 	begin_list(printer, key, false);
-	for (size_t i = 0; i < count && printer->parts < MAX_PARTS; i++)
+	for (size_t i = 0; i < count && !is_full(printer); i++)
 		put_value(printer, NULL, element, data + i * size, size);
-	if (printer->parts >= MAX_PARTS)
+	if (is_full(printer))
 		put_nothing(printer, NULL);
 	end_list(printer, false);
+}
+
+/* ---- long arrays ---- */
+
+struct long_array {
+	uint32_t element; /* its type */
+	const uint8_t *data;
+	size_t count, size; /* elements, and bytes of one */
+};
+
+/* Find the next element that is not zero, from one on; `count`: there is none. */
+static size_t find_nonzero(const struct value_printer *printer, const struct long_array *array,
+			   size_t from)
+{
+	const uint8_t *found = gt_sparse_find(printer->sparse, array->data + from * array->size,
+					      array->data + array->count * array->size);
+
+	return found ? (size_t)(found - array->data) / array->size : array->count;
+}
+
+static size_t count_nonzero(const struct value_printer *printer, const struct long_array *array)
+{
+	size_t count = 0;
+
+	for (size_t at = find_nonzero(printer, array, 0); at < array->count;
+	     at = find_nonzero(printer, array, at + 1))
+		count++;
+	return count;
+}
+
+static void list_nonzero(struct value_printer *printer, const struct long_array *array)
+{
+	size_t listed = 0, nonzero = count_nonzero(printer, array), max = MAX_LISTED, at;
+
+	for (at = find_nonzero(printer, array, 0);
+	     at < array->count && listed < max && !is_full(printer);
+	     at = find_nonzero(printer, array, at + 1), listed++) {
+		put_key(printer, NULL);
+		gt_strbuf_printf(printer->text, "[%zu] = ", at);
+		printer->comma = false;
+		put_value(printer, NULL, array->element, array->data + at * array->size,
+			  array->size);
+	}
+	/* Others may write to the array meanwhile. */
+	if (nonzero > listed && at < array->count) {
+		put_key(printer, NULL);
+		gt_strbuf_printf(printer->text, "%zu more", nonzero - listed);
+	}
+	if (nonzero < array->count) {
+		put_key(printer, NULL);
+		gt_strbuf_printf(printer->text, "%zu of %zu are zero", array->count - nonzero,
+				 array->count);
+	}
+}
+
+static void list_nonzero_json(struct value_printer *printer, const struct long_array *array)
+{
+	gt_json_u64(printer->json, "length", array->count);
+	gt_json_u64(printer->json, "nonzero", count_nonzero(printer, array));
+	gt_json_array_begin(printer->json, "elements");
+	for (size_t at = find_nonzero(printer, array, 0); at < array->count && !is_full(printer);
+	     at = find_nonzero(printer, array, at + 1)) {
+		gt_json_object_begin(printer->json, NULL);
+		gt_json_u64(printer->json, "index", at);
+		put_value(printer, "value", array->element, array->data + at * array->size,
+			  array->size);
+		gt_json_object_end(printer->json);
+	}
+	gt_json_array_end(printer->json);
+}
+
+static void put_long_array(struct value_printer *printer, const char *key,
+			   const struct long_array *array)
+{
+	bool is_object = printer->json;
+
+	begin_list(printer, key, is_object);
+	if (is_object)
+		list_nonzero_json(printer, array);
+	else
+		list_nonzero(printer, array);
+	end_list(printer, is_object);
+}
+
+static size_t string_length(const uint8_t *data, size_t count)
+{
+	return strnlen((const char *)data, count < MAX_STRING ? count : MAX_STRING);
 }
 
 /* An array; one of no fixed size has the rest of the value. */
@@ -464,7 +562,10 @@ static void put_array(struct value_printer *printer, const char *key, const stru
 	if (array->nelems && count < array->nelems)
 		put_nothing(printer, key);
 	else if (is_char(printer->types, resolve_type(printer->types, array->type)))
-		put_string(printer, key, (const char *)data, strnlen((const char *)data, count));
+		put_string(printer, key, (const char *)data, string_length(data, count));
+	else if (count > MAX_ELEMENTS)
+		put_long_array(printer, key,
+			       &(struct long_array){array->type, data, count, element});
 	else
 		put_elements(printer, key, array->type, data, count, element);
 }
@@ -475,7 +576,7 @@ static void put_section(struct value_printer *printer, const char *key, const st
 	const struct btf_var_secinfo *variable = btf_var_secinfos(type);
 
 	begin_list(printer, key, true);
-	for (uint32_t i = 0; i < btf_vlen(type) && printer->parts < MAX_PARTS; i++, variable++) {
+	for (uint32_t i = 0; i < btf_vlen(type) && !is_full(printer); i++, variable++) {
 		const struct btf_type *named = btf__type_by_id(printer->types, variable->type);
 		const char *name = named ? name_at(printer->types, named->name_off) : "";
 
@@ -579,17 +680,18 @@ static void print_value(struct value_printer *printer, const struct gt_bpf_type 
 }
 
 void gt_bpf_value_print(const struct gt_bpf_type *type, const void *data, size_t size,
-			struct gt_strbuf *text)
+			struct gt_sparse *sparse, struct gt_strbuf *text)
 {
-	struct value_printer printer = {.types = type->types, .text = text};
+	struct value_printer printer = {.types = type->types, .text = text, .sparse = sparse};
 
 	print_value(&printer, type, NULL, data, size);
 }
 
 void gt_bpf_value_print_json(const struct gt_bpf_type *type, const void *data, size_t size,
-			     struct gt_json *json, const char *key)
+			     struct gt_sparse *sparse, struct gt_json *json, const char *key)
 {
-	struct value_printer printer = {.types = type->types, .text = json->buffer, .json = json};
+	struct value_printer printer = {
+		.types = type->types, .text = json->buffer, .json = json, .sparse = sparse};
 
 	print_value(&printer, type, key, data, size);
 }

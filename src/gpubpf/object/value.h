@@ -9,10 +9,19 @@
  *
  * Members of unnamed structures and unions are those of the structure around them. An enumerator
  * without a name is a number, an array of char a string that ends at the first NUL.
+ *
+ * Of an array of more than 256 elements those are listed that are not zero, in text the first 64:
+ *
+ *	text: [[3] = 7, [900] = 1, 5 more, 993 of 1000 are zero]
+ *	JSON: {"length": 1000, "nonzero": 7, "elements": [{"index": 3, "value": 7}, …]}
+ *
+ * Members and elements beyond 16,384 of a value in text, 262,144 in JSON, are omitted, as are bytes
+ * of a string, and in JSON of hex digits, beyond 65,536.
  */
 #pragma once
 
 #include "base/json.h"
+#include "base/sparse.h"
 
 struct btf;
 
@@ -40,8 +49,11 @@ bool gt_bpf_type_is_named(const struct gt_bpf_type *type, const char *name);
 bool gt_bpf_type_member_u64(const struct gt_bpf_type *type, const char *name, const void *data,
 			    size_t size, uint64_t *ret_value);
 
-/* Append a value. A type that does not fit: 4 and 8 bytes are a number, others hex digits. */
+/*
+ * Append a value. A type that does not fit: 4 and 8 bytes are a number, others hex digits. sparse:
+ * the memory that the value is in, or NULL.
+ */
 void gt_bpf_value_print(const struct gt_bpf_type *type, const void *data, size_t size,
-			struct gt_strbuf *text);
+			struct gt_sparse *sparse, struct gt_strbuf *text);
 void gt_bpf_value_print_json(const struct gt_bpf_type *type, const void *data, size_t size,
-			     struct gt_json *json, const char *key);
+			     struct gt_sparse *sparse, struct gt_json *json, const char *key);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/diag.h"
@@ -10,6 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/link_input.h"
+#include "base/sparse.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "tap.h"
@@ -313,6 +315,56 @@ TEST("where holes are not known, everything counts as data")
 	close(pipes[0]);
 	close(pipes[1]);
 	CHECK(gt_file_find_data(-1, 0, 1, &part));
+}
+
+static size_t blocks_of(int fd)
+{
+	struct stat status;
+
+	CHECK(!fstat(fd, &status));
+	return (size_t)status.st_blocks;
+}
+
+TEST("bytes of sparse memory are found without a page for what is in holes")
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), blocks;
+	gt_autoclose int fd = sparse_file(page);
+	uint8_t *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)page);
+	struct gt_sparse sparse = {.memory = memory, .size = 3 * page, .fd = fd, .offset = page};
+
+	CHECK(memory != MAP_FAILED);
+	blocks = blocks_of(fd);
+	CHECK(gt_sparse_find(&sparse, memory, memory + 3 * page) == memory + page);
+	CHECK(!gt_sparse_find(&sparse, memory + page + 1, memory + 3 * page));
+	CHECK(!gt_sparse_find(&sparse, memory, memory + page));
+	CHECK(gt_sparse_find(&sparse, memory + 3, memory + page + 1) == memory + page);
+	CHECK(!gt_sparse_find(&sparse, memory + page, memory + page));
+	CHECK(blocks_of(fd) == blocks);
+	CHECK(!gt_sparse_find(&sparse, memory + 2 * page, memory + 3 * page));
+	memory[2 * page + 13] = 1;
+	CHECK(!gt_sparse_find(&sparse, memory + 2 * page, memory + 3 * page));
+	gt_sparse_forget(&sparse);
+	CHECK(gt_sparse_find(&sparse, memory + page + 1, memory + 3 * page) ==
+	      memory + 2 * page + 13);
+	munmap(memory, 3 * page);
+}
+
+TEST("bytes outside of sparse memory, and without it, are read")
+{
+	uint8_t bytes[21] = {0};
+	struct gt_sparse elsewhere = {.memory = bytes + 16, .size = 2, .fd = -1};
+
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		bytes[i] = 1;
+		for (size_t from = 0; from <= sizeof(bytes); from++) {
+			const uint8_t *found = from > i ? NULL : bytes + i;
+
+			CHECK(gt_sparse_find(NULL, bytes + from, bytes + sizeof(bytes)) == found);
+			CHECK(gt_sparse_find(&elsewhere, bytes + from, bytes + sizeof(bytes)) ==
+			      found);
+		}
+		bytes[i] = 0;
+	}
 }
 
 TEST("inputs of a link are read one by one, malformed ones never")

@@ -3,6 +3,9 @@
 #include "gpubpf/object/value.h"
 
 #include <bpf/btf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -37,8 +40,8 @@ static void check_value(const struct type_set *types, int number, const void *da
 	gt_auto_strbuf printed = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&object);
 
-	gt_bpf_value_print(&type, data, size, &printed);
-	gt_bpf_value_print_json(&type, data, size, &writer, NULL);
+	gt_bpf_value_print(&type, data, size, NULL, &printed);
+	gt_bpf_value_print_json(&type, data, size, NULL, &writer, NULL);
 	CHECK_STR(gt_strbuf_string(&printed), text);
 	CHECK_STR(gt_strbuf_string(&object), json);
 }
@@ -200,6 +203,111 @@ TEST("values without a type, or of another size, are numbers and hex digits")
 	btf__free(types.btf);
 }
 
+/* ---- long arrays ------------------------------------------------------------------------ */
+
+TEST("an array of more than 256 elements lists those that are not zero, by index")
+{
+	struct type_set types = new_types();
+	int few = btf__add_array(types.btf, types.u32, types.u16, 256);
+	int many = btf__add_array(types.btf, types.u32, types.u16, 257);
+	uint16_t values[257] = {[3] = 7, [256] = 9};
+	gt_auto_strbuf all = GT_STRBUF_INIT;
+
+	check_value(&types, many, values, sizeof(values),
+		    "[[3] = 7, [256] = 9, 255 of 257 are zero]",
+		    "{\"length\":257,\"nonzero\":2,\"elements\":[{\"index\":3,\"value\":7},"
+		    "{\"index\":256,\"value\":9}]}");
+	memset(values, 0, sizeof(values));
+	check_value(&types, many, values, sizeof(values), "[257 of 257 are zero]",
+		    "{\"length\":257,\"nonzero\":0,\"elements\":[]}");
+	gt_bpf_value_print(&(struct gt_bpf_type){types.btf, (uint32_t)few}, values,
+			   256 * sizeof(*values), NULL, &all);
+	CHECK_INT(all.length, 3 * 256);
+	btf__free(types.btf);
+}
+
+TEST("of a long array text lists 64 elements and counts the others, and JSON lists all")
+{
+	struct type_set types = new_types();
+	const struct gt_bpf_type type = {
+		types.btf, (uint32_t)btf__add_array(types.btf, types.u32, types.u8, 1000)};
+	gt_auto_strbuf text = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
+	struct gt_json writer = GT_JSON_INIT(&object);
+	uint8_t values[1000] = {0};
+
+	memset(values, 1, 1000 - 1);
+	gt_bpf_value_print(&type, values, sizeof(values), NULL, &text);
+	gt_bpf_value_print_json(&type, values, sizeof(values), NULL, &writer, NULL);
+	CHECK(strstr(gt_strbuf_string(&text), "[63] = 1, 935 more, 1 of 1000 are zero]"));
+	CHECK(strstr(gt_strbuf_string(&object), "{\"length\":1000,\"nonzero\":999,"));
+	CHECK(strstr(gt_strbuf_string(&object), "{\"index\":998,\"value\":1}]}"));
+	btf__free(types.btf);
+}
+
+TEST("elements of a long array that are structures are printed as such")
+{
+	struct type_set types = new_types();
+	int pair = btf__add_struct(types.btf, NULL, 8);
+	uint32_t values[2 * 300] = {[2 * 299 + 1] = 5};
+
+	btf__add_field(types.btf, "a", types.u32, 0, 0);
+	btf__add_field(types.btf, "b", types.u32, 32, 0);
+	check_value(&types, btf__add_array(types.btf, types.u32, pair, 300), values, sizeof(values),
+		    "[[299] = { .a = 0, .b = 5 }, 299 of 300 are zero]",
+		    "{\"length\":300,\"nonzero\":1,\"elements\":[{\"index\":299,\"value\":{\"a\":0,"
+		    "\"b\":5}}]}");
+	btf__free(types.btf);
+}
+
+TEST("a value of 300 MiB is printed without a page for what was never written")
+{
+	struct type_set types = new_types();
+	const size_t count = 300 << 17, size = count * sizeof(uint64_t);
+	const struct gt_bpf_type type = {
+		types.btf,
+		(uint32_t)btf__add_array(types.btf, types.u32, types.u64, (uint32_t)count)};
+	gt_autoclose int fd = memfd_create("value", MFD_CLOEXEC);
+	gt_auto_strbuf text = GT_STRBUF_INIT;
+	struct gt_sparse sparse = {.size = size, .fd = fd};
+	uint64_t *values;
+	struct stat status;
+
+	CHECK(!ftruncate(fd, (off_t)size));
+	values = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	sparse.memory = (uint8_t *)values;
+	values[count / 2] = 3;
+	values[count - 1] = 4;
+	gt_bpf_value_print(&type, values, size, &sparse, &text);
+	CHECK_STR(gt_strbuf_string(&text),
+		  "[[19660800] = 3, [39321599] = 4, 39321598 of 39321600 are zero]");
+	/* Huge pages, if the system uses them, are 2 MiB. */
+	CHECK(!fstat(fd, &status) && status.st_blocks * 512 <= 8 << 20);
+	munmap(values, size);
+	btf__free(types.btf);
+}
+
+TEST("strings and hex digits of large values are bounded")
+{
+	struct type_set types = new_types();
+	const size_t size = 1 << 20;
+	int string = btf__add_array(types.btf, types.u32, types.character, (uint32_t)size);
+	char *bytes = malloc(size);
+
+	memset(bytes, 'x', size);
+	for (int typed = 0; typed < 2; typed++) {
+		const struct gt_bpf_type type = {typed ? types.btf : NULL, (uint32_t)string};
+		gt_auto_strbuf text = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
+		struct gt_json writer = GT_JSON_INIT(&object);
+
+		gt_bpf_value_print(&type, bytes, size, NULL, &text);
+		gt_bpf_value_print_json(&type, bytes, size, NULL, &writer, NULL);
+		CHECK(text.length <= (1 << 16) + 2);
+		CHECK_INT(object.length, typed ? (1 << 16) + 2 : (1 << 17) + 5);
+	}
+	free(bytes);
+	btf__free(types.btf);
+}
+
 /* ---- hostile types ---------------------------------------------------------------------- */
 
 /* A value is read within its bytes, which valgrind and AddressSanitizer observe. */
@@ -210,8 +318,8 @@ static size_t print_hostile(const struct type_set *types, int number, size_t siz
 	struct gt_json writer = GT_JSON_INIT(&object);
 	void *data = calloc(1, size);
 
-	gt_bpf_value_print(&type, data, size, &printed);
-	gt_bpf_value_print_json(&type, data, size, &writer, NULL);
+	gt_bpf_value_print(&type, data, size, NULL, &printed);
+	gt_bpf_value_print_json(&type, data, size, NULL, &writer, NULL);
 	free(data);
 	return printed.length + object.length;
 }
