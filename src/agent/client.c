@@ -246,9 +246,8 @@ static void *map_file(int fd, uint64_t offset, void *address, size_t size, int p
 		errno = EBADF;
 		return NULL;
 	}
-	if (size && size <= GT_AGENT_MAX_IMAGE + GT_AGENT_MAX_NAMES &&
-	    offset <= GT_AGENT_MAX_IMAGE && !fstat(fd, &status) &&
-	    (size_t)status.st_size >= offset + size) {
+	if (size && size <= GT_AGENT_MAX_AREA && offset <= GT_AGENT_MAX_AREA &&
+	    !fstat(fd, &status) && (size_t)status.st_size >= offset + size) {
 		memory = map_at(address, size, protection, flags, fd, offset);
 		error = errno;
 	}
@@ -705,7 +704,7 @@ static bool take_area(const struct gt_agent_reply *reply, int fd, struct gt_agen
 	bool is_handle = reply->verdict == GT_AGENT_HANDLE;
 
 	*ret_area = (struct gt_agent_area){reply->address, reply->size, is_handle ? fd : -1};
-	if (reply->address && reply->size && reply->size <= GT_AGENT_MAX_IMAGE && fd >= 0) {
+	if (reply->address && reply->size && reply->size <= GT_AGENT_MAX_AREA && fd >= 0) {
 		if (is_handle)
 			return true;
 		if (reply->verdict == GT_AGENT_MEMORY)

@@ -52,6 +52,9 @@ enum gt_agent_limits {
 	GT_AGENT_LARGE = 32 << 10, /* bytes of an image from which GT_AGENT_FINGERPRINT is of use */
 };
 
+/* Bytes of an area of the maps. */
+#define GT_AGENT_MAX_AREA ((__u64)1 << 34)
+
 enum gt_agent_operation {
 	GT_AGENT_MAPS = 1, /* the host area of the maps */
 	GT_AGENT_IMAGE,    /* an image to be patched */

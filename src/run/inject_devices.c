@@ -15,6 +15,11 @@
 #include "base/file.h"
 #include "run/inject_private.h"
 
+enum {
+	PAGE = 4096,
+	CHUNK = 4 << 20, /* bytes that are read at once, where not all are kept */
+};
+
 void gt_inject_maps_failed(struct gt_inject *inject, const char *what, const char *reason)
 {
 	char *remark = inject->devices.remark;
@@ -115,6 +120,7 @@ static void close_copy(const struct gt_inject *inject, struct gt_inject_copy *co
 	for (uint32_t i = 0; copy->rings && i <= inject->map_count; i++)
 		gt_ring_reader_close(&copy->rings[i].reader);
 	free(copy->rings);
+	free(copy->pages);
 	if (copy->mirror)
 		munmap(copy->mirror, copy->size);
 	gt_cleanup_close(&copy->mirror_fd);
@@ -210,6 +216,53 @@ static bool check(struct gt_inject *inject, struct gt_inject_copy *copy, int err
 	return !error;
 }
 
+/* Keep what was read in the mirror. Pages of zeros that it does not have stay holes. */
+static void keep_chunk(struct gt_inject_copy *copy, size_t from, size_t size)
+{
+	struct gt_sparse mirror = {
+		.memory = copy->mirror, .size = copy->size, .fd = copy->mirror_fd};
+	size_t page;
+
+	for (size_t at = 0; at < size; at += page) {
+		uint8_t *kept = copy->mirror + from + at;
+		const uint8_t *read = copy->pages + at;
+
+		page = PAGE - (from + at) % PAGE;
+		if (page > size - at)
+			page = size - at;
+		if (gt_sparse_find(NULL, read, read + page) ||
+		    gt_sparse_find(&mirror, kept, kept + page))
+			memcpy(kept, read, page);
+	}
+}
+
+/* Read a large part, most of which may never have been written. */
+static int read_chunks(struct gt_inject_copy *copy, size_t from, size_t end, struct gt_diag *diag)
+{
+	int error = 0;
+
+	if (!copy->pages)
+		copy->pages = malloc(CHUNK);
+	if (!copy->pages)
+		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
+	for (size_t size; !error && from < end; from += size) {
+		size = end - from < CHUNK ? end - from : CHUNK;
+		error = gt_device_read(copy->device, copy->memory.address + from, copy->pages, size,
+				       diag);
+		if (!error)
+			keep_chunk(copy, from, size);
+	}
+	return error;
+}
+
+static int read_data(struct gt_inject_copy *copy, size_t from, size_t end, struct gt_diag *diag)
+{
+	if (end - from > CHUNK)
+		return read_chunks(copy, from, end, diag);
+	return gt_device_read(copy->device, copy->memory.address + from, copy->mirror + from,
+			      end - from, diag);
+}
+
 /*
  * Copy a part of the area to the mirror. Where the memory is a file, as that of the software GPU,
  * its holes are holes of the mirror, too: the memory began as a copy of the mirror.
@@ -222,8 +275,7 @@ static bool read_part(struct gt_inject *inject, struct gt_inject_copy *copy, siz
 	int error = 0;
 
 	while (!error && gt_file_find_data(copy->fd, part.end, from + size, &part))
-		error = gt_device_read(copy->device, copy->memory.address + part.from,
-				       copy->mirror + part.from, part.end - part.from, &diag);
+		error = read_data(copy, part.from, part.end, &diag);
 	return check(inject, copy, error, &diag);
 }
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "run/inject_private.h"
@@ -21,10 +23,19 @@ static bool has_file(const struct gt_inject *inject)
 	return inject->memory.device_in_file || !inject->devices.copies.count;
 }
 
+static void close_merged(struct gt_inject_merged *merged)
+{
+	if (!merged->memory)
+		return;
+	munmap(merged->memory, merged->size);
+	close(merged->fd);
+	*merged = (struct gt_inject_merged){0};
+}
+
 void gt_inject_maps_close(struct gt_inject *inject)
 {
 	for (uint32_t i = 0; inject->memory.merged && i <= inject->map_count; i++)
-		free(inject->memory.merged[i]);
+		close_merged(&inject->memory.merged[i]);
 }
 
 /* ---- switches and filters -------------------------------------------------------------- */
@@ -95,8 +106,8 @@ uint64_t gt_inject_skipped(struct gt_inject *inject, uint32_t program)
 struct map_sources {
 	const struct gt_bpf_map *map;
 	size_t bytes;
-	uint8_t *result; /* as it was initially; then of all */
-	const uint8_t *initial;
+	uint8_t *result;        /* as it was initially; then of all */
+	const uint8_t *initial; /* NULL: zeros */
 	bool is_sum;
 };
 
@@ -187,26 +198,39 @@ static void merge(const struct map_sources *sources, const struct map_area *area
 	}
 }
 
+static size_t striped_bytes(const struct gt_inject *inject, uint32_t map)
+{
+	return gt_bpf_map_striped_bytes(gt_inject_map(inject, map), inject->memory.copies[map]);
+}
+
 /* A map of a copy as it is now. Rings are read as far as their reader is. */
 static const uint8_t *read_copy(struct gt_inject *inject, struct gt_inject_copy *copy, uint32_t map)
 {
 	struct gt_ring_reader *reader = &copy->rings[map].reader;
-	size_t bytes =
-		gt_bpf_map_striped_bytes(gt_inject_map(inject, map), inject->memory.copies[map]);
 
-	return reader->memory
-		       ? reader->memory
-		       : gt_inject_copy_read(inject, copy, inject->memory.offsets[map], bytes);
+	return reader->memory ? reader->memory
+			      : gt_inject_copy_read(inject, copy, inject->memory.offsets[map],
+						    striped_bytes(inject, map));
 }
 
-/* Memory for a map, as it was initially; NULL: out of memory. */
-static uint8_t *new_initial(const struct gt_bpf_map *map, uint32_t copies, size_t bytes)
+/* A file with a map as it was initially. */
+static bool open_merged(const struct gt_bpf_map *map, uint32_t copies,
+			struct gt_inject_merged *ret_merged)
 {
-	uint8_t *memory = calloc(1, bytes);
+	struct gt_inject_merged merged = {.size = gt_bpf_map_bytes(map, copies)};
+	void *memory = MAP_FAILED;
 
-	if (memory)
-		gt_bpf_map_initialise(map, copies, memory);
-	return memory;
+	merged.fd = memfd_create("gputap-merged", MFD_CLOEXEC);
+	if (merged.fd >= 0 && !ftruncate(merged.fd, (off_t)merged.size))
+		memory = mmap(NULL, merged.size, PROT_READ | PROT_WRITE, MAP_SHARED, merged.fd, 0);
+	if (memory == MAP_FAILED) {
+		gt_cleanup_close(&merged.fd);
+		return false;
+	}
+	merged.memory = memory;
+	gt_bpf_map_initialise(map, copies, merged.memory);
+	*ret_merged = merged;
+	return true;
 }
 
 static void merge_file(struct gt_inject *inject, const struct map_sources *sources, uint32_t map)
@@ -229,44 +253,76 @@ static void merge_copy(struct gt_inject *inject, const struct map_sources *sourc
 	merge(sources, &area);
 }
 
-static const uint8_t *merge_areas(struct gt_inject *inject, uint32_t map)
+/* A map as it is in the file. */
+static void use_file(const struct gt_inject *inject, uint32_t map, struct gt_sparse *ret_memory)
+{
+	size_t offset = inject->memory.offsets[map];
+	int array = gt_inject_array_of(inject, map);
+
+	*ret_memory = (struct gt_sparse){
+		.memory = inject->memory.data + offset,
+		.size = striped_bytes(inject, map),
+		.fd = array < 0 ? inject->memory.fd : array,
+		.offset = array < 0 ? offset : 0,
+	};
+}
+
+/* A map as it is in a copy. */
+static void use_copy(struct gt_inject *inject, struct gt_inject_copy *copy, uint32_t map,
+		     struct gt_sparse *ret_memory)
+{
+	*ret_memory = (struct gt_sparse){
+		.memory = read_copy(inject, copy, map),
+		.size = striped_bytes(inject, map),
+		.fd = copy->mirror_fd,
+		.offset = inject->memory.offsets[map] - inject->memory.host_size,
+	};
+}
+
+static void merge_areas(struct gt_inject *inject, uint32_t map, struct gt_sparse *ret_memory)
 {
 	const struct gt_bpf_map *known = gt_inject_map(inject, map);
 	uint32_t copies = inject->memory.copies[map];
-	size_t bytes = gt_bpf_map_bytes(known, copies);
-	gt_autofree uint8_t *initial = new_initial(known, copies, bytes);
-	const struct map_sources sources = {
+	bool begins_as_zeros = !known->initial && !known->preset_count;
+	struct gt_inject_merged *merged = &inject->memory.merged[map], initial = {0};
+	struct map_sources sources = {
 		.map = known,
-		.bytes = bytes,
-		.result = new_initial(known, copies, bytes),
-		.initial = initial,
+		.bytes = gt_bpf_map_bytes(known, copies),
 		.is_sum = gt_inject_is_sum(&inject->options, map),
 	};
 
-	free(inject->memory.merged[map]);
-	inject->memory.merged[map] = sources.result;
-	if (!sources.result || !initial) {
+	close_merged(merged);
+	if (!open_merged(known, copies, merged) ||
+	    (!begins_as_zeros && !open_merged(known, copies, &initial))) {
 		gt_inject_maps_failed(inject, GT_INJECT_NOT_READ, "out of memory");
-		return inject->memory.data + inject->memory.offsets[map];
+		use_file(inject, map, ret_memory);
+		return;
 	}
+	sources.result = merged->memory;
+	sources.initial = initial.memory;
 	if (has_file(inject))
 		merge_file(inject, &sources, map);
 	gt_vec_each (copy, &inject->devices.copies)
 		merge_copy(inject, &sources, copy, map);
-	return sources.result;
+	close_merged(&initial);
+	*ret_memory = (struct gt_sparse){
+		.memory = merged->memory, .size = merged->size, .fd = merged->fd};
 }
 
 /* The memory of a map as it is now. */
-static const void *memory_of(struct gt_inject *inject, uint32_t map)
+static struct gt_sparse *memory_of(struct gt_inject *inject, uint32_t map)
 {
+	struct gt_sparse *memory = &inject->memory.sparse[map];
 	size_t copies = inject->devices.copies.count;
 
 	if (is_in_device_area(inject, map) &&
 	    (gt_inject_map(inject, map)->stripes || copies + has_file(inject) > 1))
-		return merge_areas(inject, map);
-	if (!is_in_device_area(inject, map) || !copies)
-		return inject->memory.data + inject->memory.offsets[map];
-	return read_copy(inject, inject->devices.copies.items, map);
+		merge_areas(inject, map, memory);
+	else if (!is_in_device_area(inject, map) || !copies)
+		use_file(inject, map, memory);
+	else
+		use_copy(inject, inject->devices.copies.items, map, memory);
+	return memory;
 }
 
 /* ---- shapes of launches ---------------------------------------------------------------- */
@@ -299,10 +355,12 @@ struct gt_bpf_map_view gt_inject_view(struct gt_inject *inject, uint32_t map)
 	struct gt_bpf_map_grid *grid = &inject->memory.grids[map];
 	struct gt_patch_shape launches = shape_of(inject, map);
 	int shape = gt_patch_shape_read(&launches, grid->grid, grid->block);
+	struct gt_sparse *sparse = on_host ? NULL : memory_of(inject, map);
 
 	return (struct gt_bpf_map_view){
 		.map = gt_inject_map(inject, map),
-		.memory = on_host ? gt_inject_calls_read(inject, map) : memory_of(inject, map),
+		.memory = sparse ? sparse->memory : gt_inject_calls_read(inject, map),
+		.sparse = sparse,
 		.copies = inject->memory.copies[map],
 		.grid = shape ? NULL : grid,
 		.shapes_differ = shape == -EEXIST,

@@ -19,6 +19,7 @@ enum {
 	MULTIPROCESSORS = 256, /* copies of maps that have one per multiprocessor */
 	BLOCK = 1024,
 	PAGE = 4096,
+	MAX_COPIES = 1 << 30, /* bytes of a map with copies for threads */
 };
 
 static const struct gt_bpf_map output_map = {
@@ -42,8 +43,7 @@ uint64_t gt_inject_address(const struct gt_inject *inject, size_t offset)
 
 /* ---- layout ---------------------------------------------------------------------------- */
 
-/* The kernel's array of a map, or -1. */
-static int array_of(const struct gt_inject *inject, uint32_t number)
+int gt_inject_array_of(const struct gt_inject *inject, uint32_t number)
 {
 	return inject->options.host_programs && number < inject->map_count &&
 			       !gt_inject_map(inject, number)->internal &&
@@ -58,7 +58,7 @@ static bool is_host_map(const struct gt_inject *inject, uint32_t number)
 	const struct gt_bpf_map *map = gt_inject_map(inject, number);
 	const struct gt_bpf_map_kind *kind = gt_bpf_map_kind(map->type);
 
-	return array_of(inject, number) >= 0 ||
+	return gt_inject_array_of(inject, number) >= 0 ||
 	       (kind && !map->internal && kind->shape != GT_BPF_MAP_RING &&
 		gt_bpf_map_place(map) == GT_BPF_MAP_SHARED);
 }
@@ -66,7 +66,7 @@ static bool is_host_map(const struct gt_inject *inject, uint32_t number)
 /* Add an area of whole pages. -ENOMEM: too much. */
 static int add_pages(struct gt_inject_memory *memory, size_t bytes, size_t *ret_offset)
 {
-	if (bytes > GT_AGENT_MAX_IMAGE || bytes > GT_AGENT_MAX_IMAGE - memory->size)
+	if (bytes > GT_AGENT_MAX_AREA || bytes > GT_AGENT_MAX_AREA - memory->size)
 		return -ENOMEM;
 	*ret_offset = memory->size;
 	memory->size += (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
@@ -108,11 +108,13 @@ static int plan_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 
 	if (map->host_only || gt_bpf_map_is_on_host(map))
 		return 0;
+	if (gt_bpf_map_kind(map->type)->copies != GT_COPY_ONE && (!bytes || bytes > MAX_COPIES))
+		return gt_diag(diag, -ENOMEM, "run", map->name,
+			       "the map has %u copies, which need more than 1 GiB: lower --threads",
+			       copies);
 	if (!bytes || add_pages(memory, bytes, &memory->offsets[number]))
 		return gt_diag(diag, -ENOMEM, "run", map->name,
-			       "the map has %u copies, which need more than 1 GiB with the other "
-			       "maps: lower --threads",
-			       copies);
+			       "the map needs more than 16 GiB with the other maps");
 	return 0;
 }
 
@@ -155,8 +157,7 @@ static int plan_areas(struct gt_inject *inject, struct gt_diag *diag)
 	if (!error && rest && add_pages(memory, GT_DEVICE_SHARED_UNIT - rest, &rest))
 		error = -ENOMEM;
 	if (error)
-		return gt_diag(diag, error, "run", NULL,
-			       "the maps need more than 1 GiB: lower --threads");
+		return gt_diag(diag, error, "run", NULL, "the maps need more than 16 GiB");
 	for (uint32_t i = 0; i <= inject->map_count; i++) {
 		if (memory->offsets[i] == SIZE_MAX)
 			continue;
@@ -203,7 +204,7 @@ static int map_array(struct gt_inject *inject, uint32_t number, struct gt_diag *
 	void *data = inject->memory.data + inject->memory.offsets[number];
 
 	if (mmap(data, page_bytes(inject, number), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 array_of(inject, number), 0) == MAP_FAILED)
+		 gt_inject_array_of(inject, number), 0) == MAP_FAILED)
 		return gt_diag(diag, -errno, "run", gt_inject_map(inject, number)->name,
 			       "cannot map the kernel's array: %s", strerror(errno));
 	return 0;
@@ -214,7 +215,7 @@ static uint32_t count_arrays(const struct gt_inject *inject)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < inject->map_count; i++)
-		count += gt_inject_has_map(inject, i) && array_of(inject, i) >= 0;
+		count += gt_inject_has_map(inject, i) && gt_inject_array_of(inject, i) >= 0;
 	return count;
 }
 
@@ -233,11 +234,11 @@ bool gt_inject_memory_send(const struct gt_inject *inject, int socket)
 	reply.verdict = GT_AGENT_ARRAY;
 	reply.arrays = 0;
 	for (uint32_t i = 0; sent && i < inject->map_count; i++) {
-		if (!gt_inject_has_map(inject, i) || array_of(inject, i) < 0)
+		if (!gt_inject_has_map(inject, i) || gt_inject_array_of(inject, i) < 0)
 			continue;
 		reply.size = page_bytes(inject, i);
 		reply.address = memory->words[i][0];
-		sent = gt_agent_send(socket, &reply, sizeof(reply), array_of(inject, i),
+		sent = gt_agent_send(socket, &reply, sizeof(reply), gt_inject_array_of(inject, i),
 				     MSG_DONTWAIT);
 	}
 	return sent;
@@ -321,7 +322,7 @@ static int open_map(struct gt_inject *inject, uint32_t number, struct gt_diag *d
 
 	if (inject->memory.offsets[number] == SIZE_MAX)
 		return 0;
-	if (array_of(inject, number) >= 0) {
+	if (gt_inject_array_of(inject, number) >= 0) {
 		int error = map_array(inject, number, diag);
 
 		if (!error)
@@ -347,9 +348,10 @@ int gt_inject_memory_open(struct gt_inject *inject, struct gt_diag *diag)
 	memory->words = calloc(count, sizeof(*memory->words));
 	memory->grids = calloc(count, sizeof(*memory->grids));
 	memory->merged = calloc(count, sizeof(*memory->merged));
+	memory->sparse = calloc(count, sizeof(*memory->sparse));
 	inject->readers = calloc(count, sizeof(*inject->readers));
 	if (!memory->offsets || !memory->copies || !memory->words || !memory->grids ||
-	    !memory->merged || !inject->readers)
+	    !memory->merged || !memory->sparse || !inject->readers)
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	error = plan_areas(inject, diag);
 	if (!error && count_arrays(inject) > GT_AGENT_MAX_ARRAYS)
@@ -382,5 +384,6 @@ void gt_inject_memory_close(struct gt_inject *inject)
 	free(inject->memory.words);
 	free(inject->memory.grids);
 	free(inject->memory.merged);
+	free(inject->memory.sparse);
 	free(inject->readers);
 }

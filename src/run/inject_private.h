@@ -81,13 +81,21 @@ struct gt_inject_memory {
 	size_t *offsets; /* by map; SIZE_MAX: not used; then that of the output ring */
 	uint32_t *copies;
 	uint64_t (*words)[2];
-	size_t switches, shapes;       /* offsets; of struct gt_patch_shape, by map */
-	size_t clocks;                 /* of struct gt_cycle_clock, by the number of the device */
-	struct gt_bpf_map_grid *grids; /* by map: for views */
-	uint8_t **merged;              /* by map: for views of several areas; NULL: none yet */
-	bool device_in_file;           /* a process has the device area in the file */
-	bool is_accessed;              /* patched code accesses the memory itself */
-	pid_t copied_by;               /* the process whose devices get copies of it; 0: none */
+	size_t switches, shapes;         /* offsets; of struct gt_patch_shape, by map */
+	size_t clocks;                   /* of struct gt_cycle_clock, by the number of the device */
+	struct gt_bpf_map_grid *grids;   /* by map: for views */
+	struct gt_inject_merged *merged; /* by map: for views of several areas */
+	struct gt_sparse *sparse;        /* by map: for views */
+	bool device_in_file;             /* a process has the device area in the file */
+	bool is_accessed;                /* patched code accesses the memory itself */
+	pid_t copied_by;                 /* the process whose devices get copies of it; 0: none */
+};
+
+/* What a map has in several areas together: a file, mapped. Without memory there is none yet. */
+struct gt_inject_merged {
+	uint8_t *memory;
+	size_t size;
+	int fd;
 };
 
 /* A ring in the memory of a GPU. */
@@ -104,6 +112,7 @@ struct gt_inject_copy {
 	struct gt_device_memory memory;
 	int fd;          /* by which processes map it */
 	uint8_t *mirror; /* what was read of it last; a file's, mapped */
+	uint8_t *pages;  /* for large reads; NULL: none yet */
 	int mirror_fd;   /* its holes are known */
 	size_t size;
 	struct gt_inject_ring *rings; /* by map, then the output ring */
@@ -185,6 +194,8 @@ bool gt_inject_memory_send_device(struct gt_inject *inject, const struct gt_agen
 uint64_t gt_inject_address(const struct gt_inject *inject, size_t offset);
 /* A map of the object, or the output ring. */
 const struct gt_bpf_map *gt_inject_map(const struct gt_inject *inject, uint32_t number);
+/* The kernel's array of a map, or -1. */
+int gt_inject_array_of(const struct gt_inject *inject, uint32_t number);
 /*
  * Code of a module is to access the maps. Devices that get copies of them need them alone, since
  * writers of rings do not see each other. 0, or -EBUSY: the maps cannot be shared with the others.

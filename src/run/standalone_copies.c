@@ -10,7 +10,8 @@
 #include "opencl/merge.h"
 
 enum {
-	ALIGNMENT = 8, /* words, that maps begin at */
+	ALIGNMENT = 8,       /* words, that maps begin at */
+	MAX_BYTES = 1 << 30, /* of all maps */
 };
 
 /* A map. */
@@ -57,12 +58,18 @@ int gt_standalone_copies_new(const struct gt_instance *instance, struct gt_symbo
 			     struct gt_diag *diag)
 {
 	struct gt_standalone_copies *copies = calloc(1, sizeof(*copies));
+	int error = copies ? place_maps(instance, symbols, maps, copies) : -ENOMEM;
 
-	if (copies && !place_maps(instance, symbols, maps, copies)) {
+	if (!error && gt_standalone_copies_size(copies) > MAX_BYTES) {
+		gt_standalone_copies_free(copies);
+		return gt_diag(diag, -E2BIG, "run", NULL,
+			       "the device needs copies of the maps, which have more than 1 GiB");
+	}
+	if (!error) {
 		copies->device = calloc(copies->count, sizeof(*copies->device));
 		copies->base = calloc(copies->count, sizeof(*copies->base));
 	}
-	if (!copies || !copies->device || !copies->base) {
+	if (error || !copies->device || !copies->base) {
 		gt_standalone_copies_free(copies);
 		return gt_diag(diag, -ENOMEM, "run", NULL, "out of memory");
 	}

@@ -139,3 +139,24 @@ SEC(\"gpu/store/*\") int place(void *ctx) {
 	expect_json '.[-1] | .maps[0].entries == [{"key": 0, "value": 250}] and
 		(.map_remark | startswith("maps are in host memory"))'
 }
+
+@test "of a large map the pages are read that have data, and those that a program cleared" {
+	object 'struct table { unsigned char bytes[1 << 20]; };
+	GPUTAP_ARRAY(table, struct table, 8);
+	SEC("gpu/entry.block/plain") int clear(struct gputap_context *ctx) {
+		unsigned int key = 1;
+		struct table *found = bpf_map_lookup_elem(&table, &key);
+		if (found) { found->bytes[44 << 12] = 0; found->bytes[99 << 12] = 0; }
+		return 0; }'
+	# Bytes of 1, but for a page that has one 1: all of them are more than one read.
+	head -c $((8 << 20)) /dev/zero | tr '\0' '\1' >"$BATS_TEST_TMPDIR/table"
+	head -c 4095 /dev/zero | dd of="$BATS_TEST_TMPDIR/table" bs=1 seek=$((300 * 4096 + 1)) \
+		conv=notrunc status=none
+	gputap run --gpu soft --set "table=@$BATS_TEST_TMPDIR/table" "$BATS_TEST_TMPDIR/program.o" \
+		-- "$vectors"
+	expect_status 0
+	expect_output_line '^  1: \{ \.bytes = \[\[0\] = 1, .*, \[63\] = 1, 1044415 more, 4097 of 1048576 are zero\] \}$'
+	for key in 0 2 3 4 5 6 7; do
+		expect_output_line "^  $key: .* \\[63\\] = 1, 1048512 more\\] \\}$"
+	done
+}

@@ -76,7 +76,8 @@ static struct gt_cl_copies *make_copies(cl_context context)
 	copies->slot_count = fit < 2                       ? 2
 			     : fit < GT_CL_COPIED_LAUNCHES ? (unsigned)fit
 							   : GT_CL_COPIED_LAUNCHES;
-	copies->base = malloc(copies->size);
+	if (copies->size <= GT_AGENT_MAX_IMAGE)
+		copies->base = malloc(copies->size);
 	if (copies->size && copies->base) {
 		gt_cl_copies_read_areas(copies->base);
 		copies->buffer = gt_cl_target->clCreateBuffer(
