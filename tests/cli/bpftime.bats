@@ -38,7 +38,8 @@ expect() {
 
 @test "every program written for bpftime is verified unchanged, and only control needs an option" {
 	local name
-	for name in block counter kernelretsnoop launches launchlate matrix memory schedule threadhist; do
+	for name in block counter kernelretsnoop launches launchlate matrix memory record schedule \
+		threadhist; do
 		compile $name
 		gputap verify "$object"
 		expect_status 0
@@ -127,6 +128,48 @@ expect() {
 	expect '.coverage | [.found, .patched, .rejected]' '[2,1,1]'
 	expect '.coverage.reasons | map([.reason, .sites, .program, .function])' \
 		'[["the kernel has no basic block 9 (it has 1)",1,"cuda__at_no_block","plain"]]'
+}
+
+# run_recorder OPTIONS…: the same, with record; $peak: the most memory of a process, KiB.
+run_recorder() {
+	compile record
+	run --separate-stderr python3 -c 'import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)' "$build/gputap" run --gpu soft "$@" "$object" -- "$programs/vectors"
+	expect_status 0
+	peak=${lines[-1]}
+	expect_output_line '^vectors: 100 of 100 sums are right$'
+}
+
+@test "a value of 300 MiB is filled and printed, and takes the memory of what was written" {
+	need_command python3
+	local options
+	for options in '' --host-maps; do
+		run_recorder --json $options
+		json=$(grep '^{' <<<"$output")
+		expect '$maps.recorded | map(.key)' '[1]'
+		expect '$maps.recorded[0].value | [.missed, .counts.length, .counts.nonzero]' '[0,32768,120]'
+		expect '[$maps.recorded[0].value.counts.elements[].value] | unique' '[2]'
+		# The records of the first launch of kernels are the last of 299, those of the second before.
+		expect '$maps.recorded[0].value.runs | [.length, .nonzero, (.elements | map(.index))]' \
+			'[299,2,[297,298]]'
+		expect '[$maps.recorded[0].value.runs.elements[].value | .nonzero,
+			([.elements[].value.number] | add)]' '[120,7260,120,7260]'
+		expect '[$maps.recorded[0].value.runs.elements[1].value.elements[119].value |
+			.block, .thread]' '[2,39]'
+		expect '$maps.recorded[0].value.last | . >= 1 and . <= 120' true
+		[ "$peak" -lt 150000 ] || fail "a process had $peak KiB"
+	done
+}
+
+@test "of a value of 300 MiB text has the first elements, and numbers of the others, at intervals too" {
+	need_command python3
+	run_recorder --interval 0.05
+	[ "$(wc -c <<<"$output")" -lt 1000000 ]
+	expect_output_line '^  1: \{ \.missed = 0, \.counts = \[\[0\] = 2, .*, \[63\] = 2, 56 more, 32648 of 32768 are zero\], \.runs = \[\[297\] = \[\[0\] = \{ \.block = 0, .*, 297 of 299 are zero\], \.last = [0-9]+ \}$'
+	expect_output_line '^  1 of 2 values are zero$'
+	[ "$peak" -lt 150000 ] || fail "a process had $peak KiB"
 }
 
 @test "a kprobe that calls a helper of GPUs is a GPU program, whatever its names" {

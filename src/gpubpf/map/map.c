@@ -78,8 +78,8 @@ static const char *check_declaration(const struct gt_bpf_map *map,
 		       : map->max_entries < 64 || map->max_entries > 1u << 30
 			       ? "max_entries of a ring is not 64 to 2^30 bytes"
 			       : NULL;
-	if (!map->value_size || map->value_size > 1u << 24)
-		return "value_size is not 1 to 2^24 bytes";
+	if (!map->value_size || map->value_size > GT_BPF_MAX_VALUE)
+		return "value_size is not 1 to 2^29 bytes";
 	if (gt_bpf_map_is_on_host(map) && map->value_size > GT_BPF_MAX_HOST_VALUE)
 		return "value_size is above 4096 bytes, and the map is on the host";
 	if (kind->shape == GT_BPF_MAP_ARRAY)

@@ -58,6 +58,7 @@ enum gt_bpf_map_copies {
 };
 
 enum {
+	GT_BPF_MAX_VALUE = 1 << 29,   /* bytes: the verifier has no larger offsets of pointers */
 	GT_BPF_MAX_HOST_VALUE = 4096, /* bytes, of maps on the host */
 };
 

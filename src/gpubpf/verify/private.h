@@ -12,7 +12,7 @@ enum {
 	GT_MAX_REFERENCES = 16,
 	GT_MAX_EXPLORED = 64,     /* states kept at one prune point */
 	GT_MAX_LOOP_STATES = 256, /* states kept at a loop header: each iteration has its own */
-	GT_MAX_OFFSET = 1 << 29,  /* BPF_MAX_VAR_OFF of Linux */
+	GT_MAX_OFFSET = 1 << 29,  /* BPF_MAX_VAR_OFF of Linux; values have at most as many bytes */
 	GT_VERIFY_MAX_STACK = GT_BPF_STACK_SIZE, /* of a chain of calls */
 	GT_MAX_PENDING = 8192,                   /* BPF_COMPLEXITY_LIMIT_JMP_SEQ of Linux */
 	GT_MAX_EXPLORED_BYTES = 1 << 29,         /* of explored states; beyond it none is added */
