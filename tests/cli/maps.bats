@@ -160,3 +160,28 @@ SEC(\"gpu/store/*\") int place(void *ctx) {
 		expect_output_line "^  $key: .* \\[63\\] = 1, 1048512 more\\] \\}$"
 	done
 }
+
+@test "maps that are too large together, or have too many copies, are rejected with the reason" {
+	object 'struct table { unsigned char bytes[(1 << 29) - 8]; };
+	GPUTAP_ARRAY(small, unsigned long long, 1);
+	GPUTAP_ARRAY(table, struct table, 33);
+	SEC("gpu/entry/*") int set(void *ctx) {
+		unsigned int key = 0; struct table *found = bpf_map_lookup_elem(&table, &key);
+		bpf_map_add(&small, &key, 1);
+		if (found) found->bytes[5] = 1;
+		return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$vectors"
+	expect_status 1
+	expect_error_line '^gputap: table: the map needs more than 16 GiB with the other maps$'
+	object 'struct table { unsigned char bytes[4096]; };
+	GPUTAP_THREAD_ARRAY(table, struct table, 1);
+	SEC("gpu/entry/*") int set(void *ctx) {
+		unsigned int key = 0; struct table *found = bpf_map_lookup_elem(&table, &key);
+		if (found) found->bytes[5] = 1;
+		return 0; }'
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- "$vectors"
+	expect_status 1
+	expect_error_line '^gputap: table: the map has 1048576 copies, which need more than 1 GiB: lower --threads$'
+	gputap run --gpu soft --threads 1024 "$BATS_TEST_TMPDIR/program.o" -- "$vectors"
+	expect_status 0
+}
