@@ -12,7 +12,7 @@
 
 enum {
 	PROGRAMS = 512,
-	PER_ROUND = 32, /* programs in one module */
+	PER_ROUND = 16, /* programs in one module */
 	LARGEST = 1 << 29,
 	ENTRIES = 12,
 	PATTERN = 0x5a6b7c8d,
