@@ -4,6 +4,7 @@
 #define SG_ORDINAL ((int)ordinal)
 #define SG_ARCH ((int)sg_state.config.arch)
 #define SG_MULTIPROCESSORS ((int)sg_state.config.multiprocessors)
+#define SG_BLOCK_REGISTERS ((int)(sg_state.config.registers ? sg_state.config.registers : 65536))
 #define SG_CLOCK_KHZ 1000000
 
 CUresult sg_device_attribute(CUdevice ordinal, int attribute, int *ret_value)

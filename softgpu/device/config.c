@@ -12,6 +12,8 @@ enum {
 	MAX_MULTIPROCESSORS = 1024,
 	MAX_WORKERS = 1024,
 	MAX_QUEUE = 1 << 20,
+	MIN_REGISTERS = 8 << 10,
+	MAX_REGISTERS = 64 << 10,
 	MIN_ARCH = 30,
 	MAX_ARCH = 999,
 };
@@ -116,6 +118,9 @@ int sg_config_read(struct sg_config *ret_config, struct gt_diag *diag)
 		error = read_count("SOFTGPU_WORKERS", 1, MAX_WORKERS, &config.workers, diag);
 	if (!error)
 		error = read_count("SOFTGPU_ARCH", MIN_ARCH, MAX_ARCH, &config.arch, diag);
+	if (!error)
+		error = read_count("SOFTGPU_REGISTERS", MIN_REGISTERS, MAX_REGISTERS,
+				   &config.registers, diag);
 	if (!error)
 		error = read_count("SOFTGPU_QUEUE", 1, MAX_QUEUE, &config.queue, diag);
 	if (!error && get_variable("SOFTGPU_TIMEOUT") &&

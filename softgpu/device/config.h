@@ -13,6 +13,7 @@ struct sg_config {
 	uint32_t multiprocessors; /* of each device */
 	uint32_t workers;         /* threads that run kernels; 0: one for each CPU */
 	uint32_t arch;            /* 90 for compute capability 9.0 */
+	uint32_t registers;       /* that a block can have, by the estimate; 0: no limit */
 	uint64_t timeout_ns;      /* of one kernel; 0: none */
 	const char *reports;      /* name of the socket for such reports; NULL: none */
 	uint32_t queue;           /* operations that a stream holds; 0: no limit */

@@ -56,7 +56,8 @@ static CUresult check_shape(CUfunction function, const struct sg_launch_shape *s
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!cluster_is_possible(function, shape))
 		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-	if (threads > function->info.max_threads || !is_required_block(function, shape->block))
+	if (threads > sg_function_max_threads(function) ||
+	    !is_required_block(function, shape->block))
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	resident = sg_kernel_occupancy(function, threads, shape->dynamic_shared);
 	if (!resident)

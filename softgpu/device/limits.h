@@ -7,6 +7,7 @@
 #define SG_ARCH 0
 #define SG_MULTIPROCESSORS 0
 #define SG_CLOCK_KHZ 0
+#define SG_BLOCK_REGISTERS 0
 #define SG_ATTRIBUTE(number, driver, runtime, value) LIMIT_##driver = (value),
 enum sg_device_limit {
 #include "softgpu/attributes.def"
@@ -15,3 +16,4 @@ enum sg_device_limit {
 #undef SG_ARCH
 #undef SG_MULTIPROCESSORS
 #undef SG_CLOCK_KHZ
+#undef SG_BLOCK_REGISTERS

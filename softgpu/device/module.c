@@ -384,6 +384,18 @@ static uint32_t limited_registers(const struct CUfunc_st *function)
 	return limit && function->info.registers > limit ? limit : function->info.registers;
 }
 
+uint32_t sg_function_max_threads(const struct CUfunc_st *function)
+{
+	enum { UNIT = 8, WARP = 32 }; /* registers of a thread are allocated in units */
+	uint32_t units = (limited_registers(function) + UNIT - 1) / UNIT;
+	uint32_t max = function->info.max_threads, limit;
+
+	if (!sg_state.config.registers || !units)
+		return max;
+	limit = sg_state.config.registers / (units * UNIT * WARP) * WARP;
+	return limit < max ? limit : max;
+}
+
 CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
 			       int *ret_value)
 {
@@ -391,7 +403,7 @@ CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attr
 
 	switch (attribute) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-		*ret_value = (int)info->max_threads;
+		*ret_value = (int)sg_function_max_threads(function);
 		break;
 	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
 		*ret_value = (int)info->static_shared;

@@ -94,6 +94,8 @@ CUfunction sg_module_find(CUmodule module, const char *name);
 CUresult sg_function_resolve(CUcontext context, CUfunction handle, CUfunction *ret_function);
 
 /* Get and set an attribute of a function. */
+/* Of a block of a kernel (SOFTGPU_REGISTERS). */
+uint32_t sg_function_max_threads(const struct CUfunc_st *function);
 CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
 			       int *ret_value);
 CUresult sg_function_set(CUfunction function, CUfunction_attribute attribute, int value);

@@ -134,7 +134,7 @@ static CUresult active_blocks(int *blocks, CUfunction handle, int threads, size_
 	if (!blocks || threads <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	*blocks = 0;
-	if ((uint32_t)threads <= function->info.max_threads)
+	if ((uint32_t)threads <= sg_function_max_threads(function))
 		*blocks = (int)sg_kernel_occupancy(function, (uint32_t)threads, shared);
 	return CUDA_SUCCESS;
 }
@@ -168,8 +168,8 @@ static CUresult best_block(int *ret_grid, int *ret_block, CUfunction handle,
 	if (!ret_grid || !ret_block)
 		return CUDA_ERROR_INVALID_VALUE;
 	*ret_grid = *ret_block = 0;
-	if (limit <= 0 || (uint32_t)limit > function->info.max_threads)
-		limit = (int)function->info.max_threads;
+	if (limit <= 0 || (uint32_t)limit > sg_function_max_threads(function))
+		limit = (int)sg_function_max_threads(function);
 	for (int threads = limit / SG_WARP_SIZE * SG_WARP_SIZE; threads > 0;
 	     threads -= SG_WARP_SIZE) {
 		size_t bytes = shared_of ? shared_of(threads) : shared;

@@ -274,6 +274,39 @@ TEST("a kernel that runs for longer than SOFTGPU_TIMEOUT fails, and stays failed
 	CHECK_INT(in_child(run_too_long), 0);
 }
 
+static int run_large_block(void)
+{
+	static const char text[] = PTX_HEADER ".visible .entry k()\n{\n\tret;\n}\n",
+			  limited[] = PTX_HEADER ".visible .entry k() .maxnreg 32 .maxnreg 8\n"
+						 "{\n\tret;\n}\n";
+	struct driver driver;
+	CUfunction function;
+	CUmodule module;
+	int value = 0;
+
+	/* 8 for each of 1024 threads, of which each has 16 at least. */
+	setenv("SOFTGPU_REGISTERS", "8192", 1);
+	driver = begin();
+	CHECK_OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 0));
+	CHECK_INT(value, 8192);
+	CHECK_OK(cuModuleLoadData(&module, text));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+	CHECK_INT(value, 512);
+	CHECK_OK(launch(function, 1, 512, NULL, NULL));
+	CHECK_CUDA(launch(function, 1, 544, NULL, NULL), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+	CHECK_OK(cuModuleLoadData(&module, limited));
+	CHECK_OK(cuModuleGetFunction(&function, module, "k"));
+	CHECK_OK(launch(function, 1, 1024, NULL, NULL));
+	end(&driver);
+	return tap_failed;
+}
+
+TEST("SOFTGPU_REGISTERS limits the threads of a block by the registers that they need")
+{
+	CHECK_INT(in_child(run_large_block), 0);
+}
+
 /* A faulty kernel, and the report of its fault; `instruction`: the text at the reported line. */
 struct expected_fault {
 	const char *kernel, *instruction;

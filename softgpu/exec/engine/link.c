@@ -63,6 +63,10 @@ static bool directive_values(const struct gt_ptx_function *source, enum gt_ptx_d
 
 	if (!directive)
 		return false;
+	/* Of several, ptxas takes the last one. */
+	for (const struct gt_ptx_directive *next = directive; next; next = next->next)
+		if (next->id == id)
+			directive = next;
 	for (uint32_t i = 0; i < 3; i++)
 		values[i] = i < directive->value_count ? directive->values[i] : 1;
 	return true;
