@@ -126,6 +126,7 @@ struct gt_agent_jit {
 	unsigned count;
 	int *options;
 	void **values;
+	unsigned register_limit; /* of a thread, in all inputs; 0: none */
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/caller.h"
+#include "agent/compile.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 #include "base/link_input.h"
@@ -176,15 +177,31 @@ static void add_option(const struct gt_agent_jit *all, int option, unsigned valu
 	jit->values[jit->count++] = (void *)(uintptr_t)value;
 }
 
+/* The lower one of two limits, of which 0 is none. */
+static unsigned lower_limit(unsigned one, unsigned other)
+{
+	return one && (!other || one < other) ? one : other;
+}
+
+/* Lower the limit that the link as a whole has. */
+static void limit_registers(const struct gt_agent_jit *jit)
+{
+	for (unsigned i = 0; i < jit->count; i++)
+		if (jit->options[i] == CU_JIT_MAX_REGISTERS)
+			jit->values[i] = (void *)(uintptr_t)lower_limit(
+				(unsigned)(uintptr_t)jit->values[i], jit->register_limit);
+}
+
 static CUresult add_input(void *state, int type, const struct gt_link_input *input,
 			  const struct gt_agent_jit *all)
 {
 	int options[INPUT_OPTIONS];
 	void *values[INPUT_OPTIONS];
 	struct gt_agent_jit jit = {.options = options, .values = values};
+	unsigned registers = lower_limit(input->max_registers, all->register_limit);
 
-	if (input->max_registers)
-		add_option(all, CU_JIT_MAX_REGISTERS, input->max_registers, &jit);
+	if (registers && input->kind == GT_LINK_PTX)
+		add_option(all, CU_JIT_MAX_REGISTERS, registers, &jit);
 	if (input->optimization)
 		add_option(all, CU_JIT_OPTIMIZATION_LEVEL, input->optimization - 1u, &jit);
 	return OWN8(cuLinkAddData_v2, state, type, input->data, input->size, 0, jit.count,
@@ -232,25 +249,20 @@ static CUresult link_inputs(const char *inputs, size_t size, const struct gt_age
 int gt_agent_link(const char *inputs, size_t size, const struct gt_agent_jit *jit,
 		  struct gt_agent_linked *ret_linked)
 {
-	void *context = NULL, *popped;
 	CUresult error;
+	bool entered;
 
 	*ret_linked = (struct gt_agent_linked){0};
 	if (!gt_driver.cuLinkCreate_v2 || !gt_driver.cuLinkAddData_v2 ||
 	    !gt_driver.cuLinkComplete || !gt_driver.cuLinkDestroy)
 		return CUDA_ERROR_NOT_FOUND;
-	if (!OWN1(cuCtxGetCurrent, &context) && context)
-		return link_inputs(inputs, size, jit, ret_linked);
 	/* A library may be loaded before there is a context. */
-	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
+	error = gt_agent_enter_context(&entered);
 	if (error)
 		return error;
-	error = OWN1(cuCtxPushCurrent_v2, context);
-	if (!error) {
-		error = link_inputs(inputs, size, jit, ret_linked);
-		OWN1(cuCtxPopCurrent_v2, &popped);
-	}
-	OWN1(cuDevicePrimaryCtxRelease_v2, 0);
+	limit_registers(jit);
+	error = link_inputs(inputs, size, jit, ret_linked);
+	gt_agent_leave_context(entered);
 	return error;
 }
 

@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/caller.h"
+#include "agent/compile.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 #include "agent/protocol.h"
@@ -12,7 +13,6 @@ enum {
 	CU_ATTRIBUTE_MAJOR = 75,
 	CU_ATTRIBUTE_MINOR = 76,
 	CU_LIBRARY_BINARY_IS_PRESERVED = 1,
-	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
 	MAX_JIT_OPTIONS = 64,
 };
 
@@ -104,66 +104,6 @@ static void unload(enum gt_agent_container kind, void *handle)
 		OWN1(cuModuleUnload, handle);
 }
 
-/* ---- compilation ----------------------------------------------------------------------- */
-
-/*
- * Compile the kernels that programs match. Under lazy loading (CUDA_MODULE_LOADING, on by default)
- * the driver does so at their first use, where it is too late for the original.
- */
-static CUresult compile_module(void *module, const struct gt_agent_names *kernels)
-{
-	const char *name = kernels->data;
-	CUresult error = 0;
-
-	if (!gt_driver.cuModuleGetFunction || !gt_driver.cuFuncGetAttribute)
-		return CUDA_ERROR_NOT_FOUND;
-	for (uint32_t i = 0; i < kernels->count && !error; i++, name += strlen(name) + 1) {
-		void *function;
-		int registers;
-
-		error = OWN3(cuModuleGetFunction, &function, module, name);
-		if (!error)
-			error = OWN3(cuFuncGetAttribute, &registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
-				     function);
-	}
-	return error;
-}
-
-/* Compile a library in the current context. */
-static CUresult compile_library(void *library, const struct gt_agent_names *kernels)
-{
-	CUresult error;
-	void *module = NULL;
-
-	if (!gt_driver.cuLibraryGetModule)
-		return CUDA_ERROR_NOT_FOUND;
-	error = OWN2(cuLibraryGetModule, &module, library);
-	return error ? error : compile_module(module, kernels);
-}
-
-static CUresult compile(enum gt_agent_container kind, void *handle,
-			const struct gt_agent_names *kernels)
-{
-	void *context = NULL, *popped;
-	CUresult error;
-
-	if (kind == GT_AGENT_MODULE)
-		return compile_module(handle, kernels);
-	if (!OWN1(cuCtxGetCurrent, &context) && context)
-		return compile_library(handle, kernels);
-	/* The memory of the maps was registered there. */
-	error = OWN2(cuDevicePrimaryCtxRetain, &context, 0);
-	if (error)
-		return error;
-	error = OWN1(cuCtxPushCurrent_v2, context);
-	if (!error) {
-		error = compile_library(handle, kernels);
-		OWN1(cuCtxPopCurrent_v2, &popped);
-	}
-	OWN1(cuDevicePrimaryCtxRelease_v2, 0);
-	return error;
-}
-
 /* ---- patched images -------------------------------------------------------------------- */
 
 /*
@@ -242,25 +182,6 @@ static void finish_patched(struct gt_agent_exchange *exchange, int error, bool k
 	gt_agent_restore_caller(&caller);
 }
 
-/*
- * Compile what the program did not ask to be compiled now, and let it know its device. On failure
- * it is unloaded.
- */
-static int finish_loaded(enum gt_agent_container kind, void *handle,
-			 const struct gt_agent_exchange *exchange)
-{
-	const struct gt_agent_caller caller = gt_agent_save_caller();
-	int error = compile(kind, handle, &exchange->kernels);
-
-	if (!error && exchange->device_symbol[0] &&
-	    !gt_agent_number_device(kind, handle, exchange->device_symbol))
-		error = GT_AGENT_NO_NUMBER;
-	if (error)
-		unload(kind, handle);
-	gt_agent_restore_caller(&caller);
-	return error;
-}
-
 /* The original, without anything beside it. */
 static CUresult load_original(const struct load_call *call, const void *image)
 {
@@ -315,25 +236,197 @@ static void copy_code_options(const struct load_call *call, bool links, struct c
 	}
 }
 
-/* What is loaded: the patched image, or what the driver links of it, with these options. */
-static CUresult prepare_patched(const struct load_call *call,
-				const struct gt_agent_exchange *exchange,
-				struct gt_agent_linked *ret_linked, const void **ret_image)
+/*
+ * Load an image for the agent, with these options. Modules of fatbins, too, are loaded by the
+ * functions that take options.
+ */
+static CUresult load_beside(const struct load_call *call, const void *image, void **ret_handle)
 {
-	struct gt_agent_caller caller;
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	CUresult error = CUDA_ERROR_NOT_FOUND;
 	struct code_options copy;
+
+	copy_code_options(call, false, &copy);
+	if (call->kind == GT_AGENT_LIBRARY)
+		error = OWN8(cuLibraryLoadData, ret_handle, image, copy.options, copy.values,
+			     copy.count, 0, 0, 0);
+	else if (gt_driver.cuModuleLoadDataEx)
+		error = OWN5(cuModuleLoadDataEx, ret_handle, image, copy.count, copy.options,
+			     copy.values);
+	gt_agent_restore_caller(&caller);
+	return error;
+}
+
+/* A patched image that is loaded, once or twice, in place of the original or beside it. */
+struct patched_load {
+	const struct load_call *call;
+	const void *image; /* the program's */
+	const struct gt_agent_exchange *exchange;
+	CUresult (*load)(struct patched_load *load, const void *patched);
+	void *original; /* what the driver made of the program's image; NULL: not loaded yet */
+	void *handle;
+	unsigned register_limit; /* the lowest one that is in its text; 0: none */
+	struct gt_agent_linked linked;
+	/*
+	 * The driver writes to the values, and what it wrote while it loaded an image, such as the
+	 * length of a log, is not for its next attempt.
+	 */
+	void *given[MAX_JIT_OPTIONS];
+};
+
+static CUresult load_in_place(struct patched_load *load, const void *patched)
+{
+	const struct load_call *call = load->call;
 	CUresult error;
 
-	*ret_linked = (struct gt_agent_linked){0};
+	copy_values(load->given, call->jit_count, call->jit_values);
+	error = call->load(call, patched);
+	load->handle = *call->handle;
+	return error;
+}
+
+static CUresult load_side(struct patched_load *load, const void *patched)
+{
+	return load_beside(load->call, patched, &load->handle);
+}
+
+/* The patched image, or what the driver links of it, with these options. */
+static CUresult prepare_patched(struct patched_load *load, const void **ret_image)
+{
+	const struct gt_agent_exchange *exchange = load->exchange;
+	struct code_options copy;
+
+	load->linked = (struct gt_agent_linked){0};
 	*ret_image = exchange->patched;
 	if (!exchange->is_linked)
 		return 0;
-	copy_code_options(call, true, &copy);
+	copy_code_options(load->call, true, &copy);
+	return gt_agent_link(exchange->patched, exchange->image_size,
+			     &(struct gt_agent_jit){
+				     .count = copy.count,
+				     .options = copy.options,
+				     .values = copy.values,
+				     .register_limit = load->register_limit,
+			     },
+			     &load->linked);
+}
+
+static void unload_patched(struct patched_load *load)
+{
+	unload(load->call->kind, load->handle);
+	gt_agent_end_link(&load->linked);
+}
+
+/* Compile what the program did not ask to be compiled now. */
+static CUresult compile_loaded(const struct patched_load *load, int *ret_threads)
+{
+	const struct gt_agent_loaded loaded = {load->call->kind, load->handle};
+	CUresult error;
+	bool entered;
+
+	error = gt_agent_enter_context(&entered);
+	if (error)
+		return error;
+	error = gt_agent_compile(&loaded, &load->exchange->kernels, ret_threads);
+	gt_agent_leave_context(entered);
+	return error;
+}
+
+/* Let what is loaded know its device. */
+static int number_loaded(const struct patched_load *load)
+{
+	const char *symbol = load->exchange->device_symbol;
+
+	if (symbol[0] && !gt_agent_number_device(load->call->kind, load->handle, symbol))
+		return GT_AGENT_NO_NUMBER;
+	return 0;
+}
+
+/* On failure nothing is loaded. *ret_threads: as gt_agent_compile. */
+static int load_once(struct patched_load *load, int *ret_threads)
+{
+	struct gt_agent_caller caller = gt_agent_save_caller();
+	const void *patched;
+	int error = prepare_patched(load, &patched);
+
+	if (load->linked.state)
+		patched = load->linked.cubin;
+	gt_agent_restore_caller(&caller);
+	if (!error)
+		error = load->load(load, patched);
+	if (error) {
+		gt_agent_end_link(&load->linked);
+		return error;
+	}
 	caller = gt_agent_save_caller();
-	error = gt_agent_link(exchange->patched, exchange->image_size,
-			      &(struct gt_agent_jit){copy.count, copy.options, copy.values},
-			      ret_linked);
-	*ret_image = ret_linked->cubin;
+	error = compile_loaded(load, ret_threads);
+	if (!error)
+		error = number_loaded(load);
+	if (error)
+		unload_patched(load);
+	gt_agent_restore_caller(&caller);
+	return error;
+}
+
+/*
+ * Whether kernels whose registers can be limited may have smaller blocks than in the original,
+ * which is loaded then.
+ */
+static bool needs_comparison(struct patched_load *load)
+{
+	const struct gt_agent_loaded patched = {load->call->kind, load->handle};
+
+	if (!gt_agent_may_limit(load->exchange, &patched))
+		return false;
+	if (!load->original && load_beside(load->call, load->image, &load->original))
+		load->original = NULL;
+	return load->original;
+}
+
+/* Whether blocks of a patched kernel can have fewer threads than in the original. */
+static bool has_smaller_blocks(const struct patched_load *load)
+{
+	const struct gt_agent_loaded patched = {load->call->kind, load->handle};
+	const struct gt_agent_loaded original = {load->call->kind, load->original};
+
+	return gt_agent_has_smaller_blocks(&load->exchange->kernels, &patched, &original);
+}
+
+/* What is loaded is loaded again, with fewer registers, where its blocks would be smaller. */
+static int keep_block_sizes(struct patched_load *load)
+{
+	const struct gt_agent_loaded patched = {load->call->kind, load->handle};
+	struct gt_agent_loaded original = {load->call->kind, NULL};
+	int error = 0, threads;
+
+	if (!needs_comparison(load))
+		return 0;
+	original.handle = load->original;
+	load->register_limit = gt_agent_limit_registers(load->exchange, &patched, &original);
+	if (load->register_limit) {
+		unload_patched(load);
+		error = load_once(load, &threads);
+	}
+	if (error || !has_smaller_blocks(load))
+		return error;
+	unload_patched(load);
+	return GT_AGENT_SMALLER_BLOCKS;
+}
+
+/* On failure (the driver's CUresult or gt_agent_error) it is not loaded. */
+static int load_patched(struct patched_load *load)
+{
+	struct gt_agent_caller caller;
+	bool entered;
+	int threads, error = load_once(load, &threads);
+
+	if (error || threads >= GT_AGENT_MAX_THREADS)
+		return error;
+	caller = gt_agent_save_caller();
+	if (!gt_agent_enter_context(&entered)) {
+		error = keep_block_sizes(load);
+		gt_agent_leave_context(entered);
+	}
 	gt_agent_restore_caller(&caller);
 	return error;
 }
@@ -342,76 +435,58 @@ static CUresult prepare_patched(const struct load_call *call,
 static CUresult load_whole(const struct load_call *call, const void *image,
 			   struct gt_agent_exchange *exchange)
 {
-	/*
-	 * The driver writes to the values, and what it wrote while it rejected an image, such as
-	 * the length of a log, is not for its next attempt.
-	 */
-	void *given[MAX_JIT_OPTIONS], *handle = *call->handle;
+	struct patched_load load = {
+		.call = call,
+		.image = image,
+		.exchange = exchange,
+		.load = load_in_place,
+	};
 	bool keep = is_preserved(call->options, call->values, call->count);
-	struct gt_agent_linked linked;
-	const void *patched;
-	CUresult error;
+	void *handle = *call->handle;
+	int error;
 
-	copy_values(call->jit_values, call->jit_count, given);
-	error = prepare_patched(call, exchange, &linked, &patched);
-	if (!error)
-		error = call->load(call, patched);
-	if (!error)
-		error = finish_loaded(call->kind, *call->handle, exchange);
-	if (error || !keep)
-		gt_agent_end_link(&linked);
+	copy_values(call->jit_values, call->jit_count, load.given);
+	error = load_patched(&load);
+	if (load.original)
+		unload(call->kind, load.original);
+	if (!error && !keep)
+		gt_agent_end_link(&load.linked);
 	finish_patched(exchange, error, keep);
 	if (!error) {
 		gt_agent_forget_side(call->kind, *call->handle);
 		return 0;
 	}
 	*call->handle = handle;
-	copy_values(given, call->jit_count, call->jit_values);
+	copy_values(load.given, call->jit_count, call->jit_values);
 	return load_original(call, image);
-}
-
-/* The kernels that programs match, with these options. */
-static CUresult load_side(const struct load_call *call, const struct gt_agent_exchange *exchange,
-			  void **ret_side)
-{
-	struct gt_agent_linked linked;
-	struct gt_agent_caller caller;
-	struct code_options copy;
-	const void *patched;
-	CUresult error = prepare_patched(call, exchange, &linked, &patched);
-
-	copy_code_options(call, false, &copy);
-	caller = gt_agent_save_caller();
-	if (!error && call->kind == GT_AGENT_LIBRARY)
-		error = OWN8(cuLibraryLoadData, ret_side, patched, copy.options, copy.values,
-			     copy.count, 0, 0, 0);
-	else if (!error && gt_driver.cuModuleLoadDataEx)
-		error = OWN5(cuModuleLoadDataEx, ret_side, patched, copy.count, copy.options,
-			     copy.values);
-	else if (!error)
-		error = CUDA_ERROR_NOT_FOUND;
-	gt_agent_end_link(&linked);
-	gt_agent_restore_caller(&caller);
-	return error ? error : finish_loaded(call->kind, *ret_side, exchange);
 }
 
 /* The original, and beside it the kernels that programs match. */
 static CUresult load_both(const struct load_call *call, const void *image,
 			  struct gt_agent_exchange *exchange)
 {
+	struct patched_load load = {
+		.call = call,
+		.image = image,
+		.exchange = exchange,
+		.load = load_side,
+	};
 	CUresult error = load_original(call, image);
 	int side_error;
-	void *side;
 
 	if (error) {
 		finish_patched(exchange, GT_AGENT_NO_ORIGINAL, false);
 		return error;
 	}
-	side_error = load_side(call, exchange, &side);
-	if (!side_error &&
-	    !gt_agent_add_side(call->kind, *call->handle, side, &exchange->kernels)) {
-		unload(call->kind, side);
-		side_error = GT_AGENT_NO_MEMORY;
+	load.original = *call->handle;
+	side_error = load_patched(&load);
+	if (!side_error) {
+		gt_agent_end_link(&load.linked);
+		if (!gt_agent_add_side(call->kind, load.original, load.handle,
+				       &exchange->kernels)) {
+			unload(call->kind, load.handle);
+			side_error = GT_AGENT_NO_MEMORY;
+		}
 	}
 	finish_patched(exchange, side_error, false);
 	return 0;

@@ -156,6 +156,7 @@ enum gt_agent_error {
 	GT_AGENT_BAD_REPLY = -6,      /* the reply or its file is not as it is described here */
 	GT_AGENT_DEVICES_DIFFER = -7, /* the image would be for some of the library's devices */
 	GT_AGENT_NO_NUMBER = -8,      /* the number of the device could not be written */
+	GT_AGENT_SMALLER_BLOCKS = -9, /* patched kernels cannot have blocks as large as before */
 	GT_AGENT_OPENCL = -1000,      /* and below: this and an error code of OpenCL */
 };
 

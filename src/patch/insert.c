@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/register_limit.h"
 #include "patch/private.h"
 
 #define KIND(name) (1u << GT_KIND_##name)
@@ -406,6 +407,22 @@ static void put_trip_counters(const struct gt_patcher *patcher,
 	}
 }
 
+/*
+ * Where a kernel can get a limit of registers, once it is known how many it needs. The blocks of
+ * others have a size of their own, and as few registers as that takes.
+ */
+static void put_register_comment(void *context, const struct gt_ptx_function *function,
+				 struct gt_strbuf *buffer)
+{
+	const struct gt_patcher *patcher = context;
+
+	if (function->is_entry && patcher->functions[function->number].programs &&
+	    !gt_ptx_function_directive(function, GT_PTX_DIRECTIVE_MAXNTID) &&
+	    !gt_ptx_function_directive(function, GT_PTX_DIRECTIVE_REQNTID))
+		gt_strbuf_printf(buffer, GT_REGISTER_COMMENT "%s" GT_REGISTER_COMMENT_END "\n",
+				 function->name);
+}
+
 static void begin_function(void *context, const struct gt_ptx_function *function,
 			   struct gt_strbuf *buffer)
 {
@@ -527,6 +544,7 @@ int gt_patch_print(struct gt_patcher *patcher)
 		.context = patcher,
 		.keep = keep_item,
 		.declare = gt_patch_declare_symbols,
+		.header = put_register_comment,
 		.begin = begin_function,
 		.end = end_function,
 		.before = before_statement,

@@ -170,6 +170,8 @@ static void print_function(const struct ptx_printer *printer,
 		return;
 	}
 	gt_strbuf_putc(buffer, '\n');
+	if (printer->additions->header)
+		printer->additions->header(printer->additions->context, function, buffer);
 	print_block(printer, function->body, 0);
 	gt_strbuf_putc(buffer, '\n');
 }

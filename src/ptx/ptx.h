@@ -553,6 +553,9 @@ struct gt_ptx_additions {
 	bool (*keep)(void *context, const struct gt_ptx_item *item);
 	/* Before the first item. */
 	void (*declare)(void *context, struct gt_strbuf *buffer);
+	/* After the directives of a function with a body. */
+	void (*header)(void *context, const struct gt_ptx_function *function,
+		       struct gt_strbuf *buffer);
 	/* After the `{` and before the `}` of a function's body. */
 	void (*begin)(void *context, const struct gt_ptx_function *function,
 		      struct gt_strbuf *buffer);

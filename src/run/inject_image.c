@@ -456,6 +456,8 @@ static const struct agent_reason {
 	 "the library is for GPUs of several compute capabilities, the patched one would be for "
 	 "one of them"},
 	{GT_AGENT_NO_NUMBER, "the number of the GPU could not be written to the patched module"},
+	{GT_AGENT_SMALLER_BLOCKS,
+	 "the blocks of a patched kernel would have fewer threads than those of the original"},
 	{GT_AGENT_BAD_REPLY, "the agent of the process rejected the answer of gputap"},
 };
 

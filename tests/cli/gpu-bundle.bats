@@ -56,6 +56,7 @@ in_bundle() {
 	done
 	expect_output_line '^ok +of 100 kernels the one that matches is compiled 4 scenarios; .* 2 patched \(2 side, 0 whole\)'
 	expect_output_line '^ok +a module that the driver rejects stays as it was 1 module loaded as it is: the driver rejected the patched module \(218\)$'
+	expect_output_line '^ok +blocks are as large as before +2 modules: 2 patched '
 	expect_output_line '^ok +host calls: none is lost +200 updates and 200 lines; an update takes [0-9.]+ µs \(median\)$'
 	expect_output_line '^ok +programs of a running kernel are switched +[0-9]+ intervals; [0-9]+ loads$'
 	expect_output_line '^ok +the same, with maps in host memory +[0-9]+ intervals; [0-9]+ loads$'

@@ -19,6 +19,19 @@ counting() {
 	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
 }
 
+# heavy SECTION: the same with a program that needs many registers.
+heavy() {
+	printf '%s\n' '#include <gputap/bpf.h>' 'GPUTAP_ARRAY(counts, unsigned long long, 1);' \
+		"SEC(\"$1\") int count(void *ctx) {" \
+		'	unsigned long long a = bpf_ktime_get_ns(), b = a * a, c = b + a, d = c * b;' \
+		'	unsigned int key = 0;' \
+		'	for (int i = 0; i < 8; i++) {' \
+		'		a = a * b + d; b = b * c + a; c = c * d + b; d = d * a + c; }' \
+		'	bpf_map_add(&counts, &key, (a ^ b ^ c ^ d) == 0x1234567 ? 2 : 1); return 0; }' \
+		'char LICENSE[] SEC("license") = "GPL";' >program.c
+	clang -g -O2 -target bpf -I "$root/include" -c program.c -o program.o
+}
+
 # run_scenario NAME: with the object. Its checks hold.
 run_scenario() {
 	gputap run --gpu soft --json program.o -- "$scenario" "$1"
@@ -162,6 +175,27 @@ behind_front() {
 	counting gpu/entry/k7
 	run_scenario options
 	expect_count 64
+}
+
+@test "patched kernels run in blocks as large as before, with fewer registers" {
+	# 16 for each of 1024 threads.
+	export SOFTGPU_REGISTERS=16384
+	for section in 'gpu/entry/k7' 'gpu/entry/*'; do
+		heavy "$section"
+		run_scenario large
+		expect_count 2048
+		expect_json '.coverage | .modules_patched == 2 and .found == .patched and .rejected == 0'
+	done
+}
+
+@test "where that is impossible, the original is loaded" {
+	export SOFTGPU_REGISTERS=16384 SOFTGPU_REJECT=.maxnreg
+	for section in 'gpu/entry/k7' 'gpu/entry/*'; do
+		heavy "$section"
+		run_scenario large
+		expect_count 0
+		expect_json '.coverage | .modules_failed == 2 and .patched == 0 and .found == .rejected'
+	done
 }
 
 @test "a handle that the driver uses again belongs to the new module" {

@@ -323,6 +323,51 @@ static void test_options(void)
 	EXPECT(word(7) == 2 * THREADS && !*log);
 }
 
+/* Two launches of k7 with the largest block that there is, which leaves threads few registers. */
+static void launch_large(const char *text)
+{
+	enum { LARGE = 1024 };
+	void *arguments[] = {&words};
+	CUlibrary library;
+	CUmodule module;
+
+	begin();
+	CHECK(cuModuleLoadData(&module, text));
+	CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cuLaunchKernel(find_function(module, 7), 1, 1, 1, LARGE, 1, 1, 0, NULL, arguments,
+			     NULL));
+	CHECK(cuLaunchKernel((CUfunction)find_kernel(library, 7), 1, 1, 1, LARGE, 1, 1, 0, NULL,
+			     arguments, NULL));
+	EXPECT(word(7) == 2 * LARGE);
+}
+
+static void test_large(void)
+{
+	launch_large(make_module(KERNELS, 1));
+}
+
+/* k7 keeps so many values that it needs nearly all registers that a thread of such a block has. */
+static void test_values(void)
+{
+	enum { VALUES = 54, FIRST = 8 };
+	char text[8192], *end = text;
+
+	end += sprintf(end,
+		       ".version 7.0\n.target sm_75\n.address_size 64\n"
+		       ".visible .entry k7(.param .u64 words)\n{\n\t.reg .u64 %%a;\n"
+		       "\t.reg .u32 %%v<%d>;\n\tld.param.u64 %%a, [words];\n",
+		       VALUES);
+	for (int i = 0; i < VALUES; i++)
+		end += sprintf(end, "\tld.volatile.global.u32 %%v%d, [%%a+%d];\n", i,
+			       4 * (FIRST + i));
+	end += sprintf(end, "\tred.global.add.u32 [%%a+28], 1;\n");
+	for (int i = 0; i < VALUES; i++)
+		end += sprintf(end, "\tst.volatile.global.u32 [%%a+%d], %%v%d;\n", 4 * (FIRST + i),
+			       i);
+	sprintf(end, "\tret;\n}\n");
+	launch_large(text);
+}
+
 /* A library that is loaded before there is a context, used on each of two devices. */
 static void test_devices(void)
 {
@@ -514,7 +559,7 @@ int main(int count, char **words_given)
 		{"module", test_module},   {"library", test_library}, {"unloaded", test_unloaded},
 		{"reused", test_reused},   {"threads", test_threads}, {"options", test_options},
 		{"origins", test_origins}, {"devices", test_devices}, {"second", test_second},
-		{"numbers", test_numbers},
+		{"numbers", test_numbers}, {"large", test_large},     {"values", test_values},
 	};
 
 	CHECK(cuInit(0));

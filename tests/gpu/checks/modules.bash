@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # what tests/gpu/run sets and uses
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# Side modules, modules that the driver rejects, and what the agent costs where nothing matches.
+# Side modules, modules that the driver rejects, registers of patched kernels, and what the agent costs where nothing matches.
 
 # Scenarios of tests/programs/side.c with the sum of their counts, and how many modules have a match.
 side_modules() {
@@ -54,6 +54,18 @@ rejected_modules() {
 		}
 	done
 	echo "$reason"
+}
+
+# Threads of the largest block that there is have 64 registers, nearly all of which a kernel of
+# tests/programs/side.c needs; with the tool it needs more. Without a limit its launches fail (701).
+large_blocks() {
+	"$gputap" memtrace --gpu "$gpu" -- "$programs/side" values >"$work/with" 2>"$work/with-error" ||
+		return
+	grep -q '^values: right$' "$work/with" && grep -q ' 2 patched' "$work/with-error" || {
+		grep '^line' "$work/with" || tail -n 1 "$work/with-error"
+		return 1
+	}
+	grep -oE '[0-9]+ modules?: .*' "$work/with-error" | tail -n 1
 }
 
 # costs_of COMMAND…: the median of five runs with the agent and its collector, and without it. Both

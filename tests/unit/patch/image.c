@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/link_input.h"
+#include "base/register_limit.h"
 #include "cubin.h"
 #include "fatbin/fatbin.h"
 #include "fixture.h"
@@ -819,6 +820,57 @@ TEST("ptxas accepts the patched PTX of cubins that nvcc made, and their options"
 	check_compiled("-lineinfo");
 	check_compiled("-lineinfo -maxrregcount 40 -Xptxas -O1,-dlcm=cg");
 	check_compiled("-G");
+}
+
+/* A kernel that needs a register for each of 64 values, with a limit of its own. */
+static void write_values_kernel(struct gt_strbuf *text)
+{
+	enum { VALUES = 64 };
+
+	gt_strbuf_puts(text, ".version 7.8\n.target sm_90\n.address_size 64\n"
+			     ".visible .entry k(.param .u64 p)\n.maxnreg 128\n{\n"
+			     "\t.reg .b64 %a;\n\t.reg .b32 %v<64>;\n\tld.param.u64 %a, [p];\n");
+	for (unsigned i = 0; i < VALUES; i++)
+		gt_strbuf_printf(text, "\tld.volatile.global.u32 %%v%u, [%%a+%u];\n", i, 4 * i);
+	for (unsigned i = 0; i < VALUES; i++)
+		gt_strbuf_printf(text, "\tst.volatile.global.u32 [%%a+%u], %%v%u;\n", 4 * i, i);
+	gt_strbuf_puts(text, "\tret;\n}\n");
+}
+
+/* The registers that ptxas gives the patched kernel. */
+static int compiled_registers(const char *text)
+{
+	gt_autofree char *output = NULL;
+	const char *used;
+
+	write_file("k.ptx", text, strlen(text));
+	if (run(&output, TOOLS "ptxas -arch=sm_90 -v -maxrregcount=160 -o k.cubin k.ptx 2>&1")) {
+		TAP_FAIL("ptxas: %s", output);
+		return 0;
+	}
+	used = strstr(output, "Used ");
+	return used ? atoi(used + strlen("Used ")) : 0;
+}
+
+TEST("ptxas takes the limit of registers that is written into a patched kernel")
+{
+	char limit[GT_REGISTER_COMMENT_LENGTH + 1], *text, *at;
+	gt_auto_strbuf original = GT_STRBUF_INIT;
+	auto_patched_image patched = {0};
+
+	NEED_TOOL("ptxas");
+	write_values_kernel(&original);
+	patch_data(&patched, "gpu/entry/k", original.data, original.length + 1, 90);
+	CHECK_INT(patched.error, 0);
+	text = (char *)gt_strbuf_string(&patched.image.result.text);
+	CHECK(compiled_registers(text) > 64);
+	at = strstr(text, GT_REGISTER_COMMENT);
+	CHECK(at);
+	if (!at)
+		return;
+	snprintf(limit, sizeof(limit), GT_REGISTER_LIMIT, (unsigned char)40);
+	memcpy(at, limit, GT_REGISTER_COMMENT_LENGTH);
+	CHECK_INT(compiled_registers(text), 40);
 }
 
 TEST("malformed PTX is rejected with its line")

@@ -3,6 +3,7 @@
  * Patched modules: programs that change the kernel, what becomes of modules and their symbols, and
  * bodies as functions.
  */
+#include "base/register_limit.h"
 #include "patch_running.h"
 
 /* ---- programs that change the kernel --------------------------------------------------- */
@@ -341,15 +342,21 @@ TEST("a module that uses our prefix gets another one")
 
 TEST("without a program the module is printed as it was, and its sites are counted")
 {
+	static const char comment[] = "\n" GT_REGISTER_COMMENT "k" GT_REGISTER_COMMENT_END;
 	auto_patched patched = {0};
 	struct gt_strbuf plain = GT_STRBUF_INIT;
 	struct gt_diag diag = {0};
+	char *at;
 
 	CHECK(!gt_section_read("gpu/memory", "p", &patched.programs[0].section, &diag));
 	patched.count = 1;
 	CHECK(patch_text(&patched, HEADER PLAIN_KERNEL("k"), (struct gt_patch_options){0}));
 	CHECK(patched.result.scope == GT_PATCH_WHOLE && patched.result.patched == 1);
 	gt_ptx_print(patched.module, &plain);
+	at = strstr(gt_strbuf_string(&patched.result.text), comment);
+	CHECK(at);
+	if (at)
+		memmove(at, at + sizeof(comment) - 1, strlen(at + sizeof(comment) - 1) + 1);
 	CHECK_STR(gt_strbuf_string(&patched.result.text), gt_strbuf_string(&plain));
 	gt_strbuf_free(&plain);
 }
@@ -477,6 +484,28 @@ TEST("a program with many sites is a function for each set of constants, which t
 	add_probe(&few, "gpu/store", "ldxw r6, [r1+500]");
 	CHECK(run_patched(&few, text, (struct launch_shape){1, 8}, options));
 	CHECK_INT(count_texts(&few, "gputap_call_"), 0);
+}
+
+TEST("kernels that run programs have a place for a limit of registers, unless they limit blocks")
+{
+#define PLACE(name) GT_REGISTER_COMMENT name GT_REGISTER_COMMENT_END
+	static const char text[] =
+		HEADER ".visible .global .align 4 .u32 state;\n"
+		       ".func called()\n{\n\tst.global.u32 [state], 1;\n\tret;\n}\n"
+		       ".visible .entry k_calls()\n{\n\tcall called;\n\tret;\n}\n"
+		       ".visible .entry k_own() .maxnreg 128\n{\n\tret;\n}\n"
+		       ".visible .entry k_max() .maxntid 256, 1, 1\n{\n\tret;\n}\n"
+		       ".visible .entry k_size() .reqntid 256\n{\n\tret;\n}\n"
+		       ".visible .entry other()\n{\n\tret;\n}\n";
+	auto_patched patched = {0};
+
+	add_probe(&patched, "gpu/entry/k_*", NULL);
+	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
+	CHECK(patched.result.scope == GT_PATCH_WHOLE && patched.result.kernels.count == 4);
+	CHECK_INT(count_texts(&patched, GT_REGISTER_COMMENT), 2);
+	CHECK_INT(count_texts(&patched, ".entry k_calls()\n" PLACE("k_calls") "\n{"), 1);
+	/* Of two limits the last one counts. */
+	CHECK_INT(count_texts(&patched, "\n.maxnreg 128\n" PLACE("k_own") "\n{"), 1);
 }
 
 TEST_MAIN

@@ -105,6 +105,9 @@ TEST("what the driver rejects once patched counts as rejected, with its error")
 		{GT_AGENT_COPIED_ELSEWHERE,
 		 "the maps are copied to the devices of another OpenCL context of "
 		 "the process"},
+		{GT_AGENT_SMALLER_BLOCKS,
+		 "the blocks of a patched kernel would have fewer threads than those of the "
+		 "original"},
 		{GT_AGENT_BAD_REPLY, "the agent of the process rejected the answer of gputap"},
 		{218, "the driver rejected the patched module (218)"},
 	};
