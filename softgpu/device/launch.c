@@ -10,8 +10,6 @@
 #include "device/handles.h"
 #include "device/report.h"
 
-static atomic_uint_least64_t last_grid;
-
 static bool is_required_block(const struct CUfunc_st *function, const uint32_t block[3])
 {
 	const uint32_t *required = function->info.required_block;
@@ -133,7 +131,7 @@ CUresult sg_kernel_prepare(CUcontext context, const struct sg_launch_request *re
 		sg_work_clear(&work);
 		return result;
 	}
-	kernel->id = atomic_fetch_add(&last_grid, 1) + 1;
+	kernel->id = sg_grid_next_id(sg_state.machine);
 	*ret_work = work;
 	return CUDA_SUCCESS;
 }
@@ -178,7 +176,7 @@ CUresult sg_kernel_run(const struct sg_kernel_work *kernel, CUcontext context,
 		.device = (uint32_t)context->device,
 		.limits = context->limits,
 		.limit_count = SG_LIMITS,
-		.id = kernel->id ? kernel->id : atomic_fetch_add(&last_grid, 1) + 1,
+		.id = kernel->id ? kernel->id : sg_grid_next_id(sg_state.machine),
 	};
 	static __thread struct sg_grid_result result;
 	int error;

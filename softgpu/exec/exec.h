@@ -246,11 +246,17 @@ struct sg_launch {
 	const void *parameters; /* laid out as sg_function_parameter says; copied */
 	size_t parameter_size;  /* bytes, at least what the kernel declares */
 	uint32_t device;        /* the result of cudaGetDevice in a kernel */
-	uint64_t id;            /* %gridid */
+	uint64_t id;            /* %gridid: sg_grid_next_id */
 	/* By enum cudaLimit, for kernels that ask for them; stay valid while the grid runs. */
 	const size_t *limits;
 	uint32_t limit_count;
 };
+
+/*
+ * The id of a new grid: they count from 1, in the order of the calls that launch them. Grids that
+ * kernels launch, and those of graphs, have theirs when they run.
+ */
+uint64_t sg_grid_next_id(struct sg_machine *machine);
 
 struct sg_grid_result {
 	struct sg_fault fault; /* kind NONE: no fault */

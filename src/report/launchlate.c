@@ -218,7 +218,8 @@ static void put_unmatched(const struct gt_gpu_run *run, struct gt_strbuf *text)
 	put_count(text, matches->calls_unknown,
 		  "launching calls are not matched: there are more or fewer grids of their kernel");
 	put_count(text, matches->grids_unknown,
-		  "grids are not matched: there are more or fewer calls for their kernel");
+		  "grids are not matched: there are more or fewer calls for their kernel, or "
+		  "another kernel launched them");
 	put_count(text, gt_gpu_report_lost(run, "grids"),
 		  "records of grids were dropped (buffer full)");
 	put_count(text, matches->events_lost, "records of calls were dropped (buffer full)");

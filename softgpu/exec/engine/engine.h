@@ -260,6 +260,7 @@ struct sg_machine {
 	struct sg_block *cached_blocks; /* memory of blocks of finished grids */
 	size_t cached_bytes;
 	uint64_t fence;
+	uint64_t last_grid; /* id */
 	const struct sg_lane_table *lanes;
 };
 

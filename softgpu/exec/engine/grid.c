@@ -510,6 +510,11 @@ static int run_transfer(struct sg_machine *machine, const struct sg_launch *firs
 	return -EFAULT;
 }
 
+uint64_t sg_grid_next_id(struct sg_machine *machine)
+{
+	return __atomic_add_fetch(&machine->last_grid, 1, __ATOMIC_RELAXED);
+}
+
 static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 		      const struct sg_nested *nested, uint64_t deadline,
 		      struct sg_nested **ret_nested, struct sg_grid_result *result)
@@ -519,7 +524,6 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 		.shape = nested->shape,
 		.parameters = nested->parameters,
 		.device = first->device,
-		.id = first->id,
 		.limits = first->limits,
 		.limit_count = first->limit_count,
 	};
@@ -528,7 +532,7 @@ static int run_nested(struct sg_machine *machine, const struct sg_launch *first,
 	if (!nested->function)
 		return run_transfer(machine, first, &nested->transfer, result);
 	launch.parameter_size = nested->function->parameter_size;
-
+	launch.id = sg_grid_next_id(machine);
 	error = run_grid(machine, &launch, nested->depth, deadline, ret_nested, result);
 	/* An invalid shape is a fault of the kernel that launched it. */
 	if (error == -EINVAL)
