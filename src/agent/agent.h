@@ -63,8 +63,6 @@ struct gt_agent_names {
  * reach it from every context.
  */
 bool gt_agent_maps_ready(void);
-/* Do something in each context that is known. */
-void gt_agent_visit_contexts(void (*visit)(void *argument), void *argument);
 
 /* ---- side.c ---- */
 
@@ -90,15 +88,17 @@ void gt_agent_end_sides(void *context, uint64_t time);
 /* ---- device_number.c ---- */
 
 /*
- * Write the number of the GPU into a variable of a patched module, or of a library, in every
- * context of the process that there is or will be. False: it could not be written, or there is no
- * memory.
+ * Let patched code know the number of its GPU, by a variable of the module or library: that of the
+ * current context is written, those of a library in other contexts before work is launched there.
+ * False: it could not be written, or there is no memory.
  */
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol);
-/* In the current context, which is new: into the variables of all these libraries. */
-void gt_agent_number_context(void);
+/* Work is going to be launched in the current context. */
+void gt_agent_number_launch(void);
 /* A library is going to be unloaded. */
 void gt_agent_forget_number(const void *library);
+/* A context is going to end. */
+void gt_agent_forget_context_number(const void *context);
 void gt_agent_numbers_forked(void);
 
 /* ---- link.c ---- */

@@ -128,7 +128,7 @@ static bool can_select(void)
 	return gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2;
 }
 
-/* Let a context reach the maps, and patched code there know its device. */
+/* Let a context reach the maps. */
 static void connect_context(void *handle, void *memory, size_t size)
 {
 	void *popped;
@@ -137,28 +137,7 @@ static void connect_context(void *handle, void *memory, size_t size)
 		return;
 	if (reach_maps(memory, size))
 		confirm_context(handle);
-	gt_agent_number_context();
 	OWN1(cuCtxPopCurrent_v2, &popped);
-}
-
-void gt_agent_visit_contexts(void (*visit)(void *argument), void *argument)
-{
-	void *handles[MAX_CONTEXTS], *popped;
-	unsigned count;
-
-	if (!can_select())
-		return;
-	pthread_mutex_lock(&contexts.lock);
-	count = contexts.count;
-	for (unsigned i = 0; i < count; i++)
-		handles[i] = contexts.items[i].handle;
-	pthread_mutex_unlock(&contexts.lock);
-	for (unsigned i = 0; i < count; i++) {
-		if (OWN1(cuCtxPushCurrent_v2, handles[i]))
-			continue;
-		visit(argument);
-		OWN1(cuCtxPopCurrent_v2, &popped);
-	}
 }
 
 /* Let all known contexts reach the maps. No lock is held while the driver is called. */
@@ -224,7 +203,6 @@ static bool register_in_primary_context(void *memory, size_t size)
 bool gt_agent_maps_ready(void)
 {
 	void *memory, *context = NULL;
-	bool is_new;
 	size_t size;
 
 	if (!gt_driver.cuMemHostRegister_v2 || !gt_driver.cuMemHostGetDevicePointer_v2 ||
@@ -234,12 +212,10 @@ bool gt_agent_maps_ready(void)
 		if (!register_in_primary_context(memory, size))
 			return false;
 	} else {
-		is_new = add_context(context);
+		add_context(context);
 		if (!reach_maps(memory, size))
 			return false;
 		confirm_context(context);
-		if (is_new)
-			gt_agent_number_context();
 	}
 	if (!atomic_exchange(&contexts.maps_are_used, true))
 		connect_contexts();
@@ -285,6 +261,7 @@ static struct context_end begin_end(void *context)
 	if (context) {
 		gt_agent_work_suspend(context);
 		remove_context(context);
+		gt_agent_forget_context_number(context);
 	}
 	return end;
 }

@@ -4,26 +4,38 @@
  * so that the number is in a variable, of which each context has its own. It is 0 until something
  * else is written: in contexts of the first GPU nothing is.
  *
- * No lock is held while the driver is called: a library that is written to has a user, and is
- * unloaded when it has none.
+ * It is written by a thread that is going to launch work in the context, which exists at least
+ * until then: other contexts may end at any time, or may have to wait for their kernels until they
+ * can load a library. No lock is held while the driver is called: a library that is written to has
+ * a user, and is unloaded when it has none.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/caller.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 
 enum {
 	CU_STREAM_NON_BLOCKING = 1,
-	MAX_LIBRARIES = 1024, /* whose variable is written in contexts that are new */
+	MAX_LIBRARIES = 1024,
+	MAX_CONTEXTS = 64, /* that are remembered; of others, each thread writes again */
 };
 
 struct numbered_library {
 	void *handle; /* NULL: unused */
+	uint64_t serial;
 	unsigned users;
 	char symbol[GT_AGENT_SYMBOL];
+};
+
+/* A context in which the libraries up to a serial number have their number. */
+struct numbered_context {
+	void *handle; /* NULL: unused */
+	uint64_t serial;
+	uint64_t ends; /* of contexts, before it was written */
 };
 
 static struct {
@@ -31,6 +43,9 @@ static struct {
 	pthread_cond_t released;
 	struct numbered_library items[MAX_LIBRARIES];
 	atomic_uint count; /* used or not, at the start of `items` */
+	struct numbered_context contexts[MAX_CONTEXTS];
+	atomic_uint_fast64_t serial; /* of the last library */
+	atomic_uint_fast64_t ends;   /* of contexts */
 } libraries = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 /* A child must not execute CUDA code after fork. */
@@ -39,6 +54,7 @@ void gt_agent_numbers_forked(void)
 	pthread_mutex_init(&libraries.lock, NULL);
 	pthread_cond_init(&libraries.released, NULL);
 	atomic_store(&libraries.count, 0);
+	memset(libraries.contexts, 0, sizeof(libraries.contexts));
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -48,6 +64,13 @@ static bool can_write(void)
 	return gt_driver.cuCtxGetDevice && gt_driver.cuMemcpyHtoDAsync_v2 &&
 	       gt_driver.cuStreamCreate && gt_driver.cuStreamSynchronize &&
 	       gt_driver.cuStreamDestroy_v2;
+}
+
+static void *current_context(void)
+{
+	void *context = NULL;
+
+	return !gt_driver.cuCtxGetCurrent || OWN1(cuCtxGetCurrent, &context) ? NULL : context;
 }
 
 /* The number of the GPU of the current context. Negative: unknown. */
@@ -114,10 +137,14 @@ static bool add_library(void *handle, const char *symbol)
 	while (at < count && libraries.items[at].handle)
 		at++;
 	if (at < MAX_LIBRARIES) {
-		libraries.items[at] = (struct numbered_library){.handle = handle};
+		libraries.items[at] = (struct numbered_library){
+			.handle = handle,
+			.serial = atomic_load(&libraries.serial) + 1,
+		};
 		memcpy(libraries.items[at].symbol, symbol, strlen(symbol) + 1);
 		if (at == count)
 			atomic_store(&libraries.count, count + 1);
+		atomic_fetch_add(&libraries.serial, 1);
 	}
 	pthread_mutex_unlock(&libraries.lock);
 	return at < MAX_LIBRARIES;
@@ -145,13 +172,13 @@ void gt_agent_forget_number(const void *library)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Write to a library, unless it is being unloaded. */
-static void write_to_library(struct numbered_library *item)
+/* Write to a library that is newer than a serial number, unless it is being unloaded. */
+static void write_to_library(struct numbered_library *item, uint64_t serial)
 {
 	void *handle;
 
 	pthread_mutex_lock(&libraries.lock);
-	handle = item->handle;
+	handle = item->serial > serial ? item->handle : NULL;
 	item->users += handle != NULL;
 	pthread_mutex_unlock(&libraries.lock);
 	if (!handle)
@@ -163,36 +190,89 @@ static void write_to_library(struct numbered_library *item)
 	pthread_mutex_unlock(&libraries.lock);
 }
 
-void gt_agent_number_context(void)
-{
-	unsigned count = atomic_load(&libraries.count);
-
-	for (unsigned i = 0; i < count; i++)
-		write_to_library(&libraries.items[i]);
-}
-
-/* A library that is loaded. */
-struct new_library {
-	void *handle;
-	const char *symbol;
-	bool failed;
-};
-
-static void number_library(void *argument)
-{
-	struct new_library *library = argument;
-
-	library->failed |= !write_number(GT_AGENT_LIBRARY, library->handle, library->symbol);
-}
-
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol)
 {
-	struct new_library library = {.handle = handle, .symbol = symbol};
+	void *context = current_context();
 
-	if (kind == GT_AGENT_MODULE)
-		return write_number(kind, handle, symbol);
-	if (!can_write() || !add_library(handle, symbol))
+	if (kind == GT_AGENT_LIBRARY && (!can_write() || !add_library(handle, symbol)))
 		return false;
-	gt_agent_visit_contexts(number_library, &library);
-	return !library.failed;
+	return !context || write_number(kind, handle, symbol);
+}
+
+/* ---- contexts -------------------------------------------------------------------------- */
+
+static struct numbered_context *find_context_locked(const void *handle)
+{
+	for (unsigned i = 0; i < MAX_CONTEXTS; i++)
+		if (libraries.contexts[i].handle == handle)
+			return &libraries.contexts[i];
+	return NULL;
+}
+
+/* The serial number up to which libraries have their number in a context. */
+static uint64_t find_serial(const void *context)
+{
+	const struct numbered_context *found;
+	uint64_t serial;
+
+	pthread_mutex_lock(&libraries.lock);
+	found = find_context_locked(context);
+	serial = found ? found->serial : 0;
+	pthread_mutex_unlock(&libraries.lock);
+	return serial;
+}
+
+/* Unless the context may have ended meanwhile, and there is another one. */
+static void keep_context(const struct numbered_context *context)
+{
+	struct numbered_context *kept;
+
+	pthread_mutex_lock(&libraries.lock);
+	kept = find_context_locked(context->handle);
+	if (!kept)
+		kept = find_context_locked(NULL);
+	if (kept && context->ends == atomic_load(&libraries.ends) &&
+	    (!kept->handle || kept->serial < context->serial))
+		*kept = *context;
+	pthread_mutex_unlock(&libraries.lock);
+}
+
+void gt_agent_forget_context_number(const void *context)
+{
+	struct numbered_context *kept;
+
+	pthread_mutex_lock(&libraries.lock);
+	atomic_fetch_add(&libraries.ends, 1);
+	kept = find_context_locked(context);
+	if (kept)
+		*kept = (struct numbered_context){0};
+	pthread_mutex_unlock(&libraries.lock);
+}
+
+static void number_context(const struct numbered_context *context)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	uint64_t serial = find_serial(context->handle);
+	unsigned count = atomic_load(&libraries.count);
+
+	for (unsigned i = 0; serial < context->serial && i < count; i++)
+		write_to_library(&libraries.items[i], serial);
+	keep_context(context);
+	gt_agent_restore_caller(&caller);
+}
+
+void gt_agent_number_launch(void)
+{
+	static __thread struct numbered_context last; /* of this thread */
+	struct numbered_context now = {0};
+
+	if (!atomic_load(&libraries.count))
+		return;
+	now.ends = atomic_load(&libraries.ends);
+	now.serial = atomic_load(&libraries.serial);
+	now.handle = current_context();
+	if (!now.handle || !memcmp(&now, &last, sizeof(now)))
+		return;
+	number_context(&now);
+	last = now;
 }

@@ -39,6 +39,7 @@ void gt_agent_read_environment(void)
 		.filters = read_number(GT_AGENT_FILTERS),
 		.deadline_ms = read_number(GT_AGENT_DEADLINE),
 		.gpu_times = (uint64_t)read_number(GT_AGENT_GPU_TIMES),
+		.numbers_devices = read_number(GT_AGENT_NUMBERS) != 0,
 		.passes_images = !images || strcmp(images, "0") != 0,
 	};
 	read_collector(secure_getenv(GT_AGENT_SOCKET));

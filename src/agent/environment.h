@@ -22,6 +22,7 @@ struct gt_agent_environment {
 	int64_t deadline_ms; /* 0: not given */
 	uint64_t gpu_times;  /* every n-th operation is timed; 0: none */
 	bool passes_images;
+	bool numbers_devices; /* programs ask for the number of their GPU */
 };
 
 const struct gt_agent_environment *gt_agent_environment(void);

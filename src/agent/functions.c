@@ -121,6 +121,12 @@ static void *own_function(size_t hook)
 	return *(void **)((char *)&gt_driver + hooks[hook].offset);
 }
 
+/* Whether functions that submit work are hooked. */
+static bool hooks_work(void)
+{
+	return gt_agent_work_is_timed() || gt_agent_environment()->numbers_devices;
+}
+
 /*
  * Replace a function that cuGetProcAddress returned by its hook. Versions of one function have
  * different parameters: where the driver returned none that it exports, the version decides, of
@@ -132,8 +138,7 @@ static void hook_function(const char *symbol, void **function, int version, uint
 	void *hook = NULL;
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
-		if (strcmp(hooks[i].base, symbol) != 0 ||
-		    (hooks[i].is_work && !gt_agent_work_is_timed()))
+		if (strcmp(hooks[i].base, symbol) != 0 || (hooks[i].is_work && !hooks_work()))
 			continue;
 		if (own_function(i) == *function) {
 			*function = hooks[i].function;

@@ -37,6 +37,8 @@
 #define GT_AGENT_GPU_TIMES "GPUTAP_AGENT_GPU_TIMES"
 /* Optional: 0, images are not passed to the collector. */
 #define GT_AGENT_IMAGES "GPUTAP_AGENT_IMAGES"
+/* Optional: 1, launches are hooked, since programs ask for the number of their GPU. */
+#define GT_AGENT_NUMBERS "GPUTAP_AGENT_NUMBERS"
 /* Optional: how many milliseconds a process waits for an answer, 30,000 by default. */
 #define GT_AGENT_DEADLINE "GPUTAP_AGENT_DEADLINE"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The hooks of work.def, and what the arguments of copies mean. */
+#include "agent/agent.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 #include "agent/work.h"
@@ -13,6 +14,8 @@
 		CUresult error;                                                                    \
                                                                                                    \
 		NEED(name);                                                                        \
+		if (object)                                                                        \
+			gt_agent_number_launch();                                                  \
 		if (!gt_agent_work_begin(&work, stream, per_thread))                               \
 			return gt_driver.name arguments;                                           \
 		error = gt_driver.name arguments;                                                  \

@@ -72,6 +72,7 @@ enum gt_helper_trait {
 	GT_TRAIT_ADDS = 128,        /* adds atomically to a value of a map */
 	GT_TRAIT_CLOCK = 256,       /* reads a clock of the GPU */
 	GT_TRAIT_ACTIVE = 512,      /* reads which lanes are active */
+	GT_TRAIT_DEVICE = 1024,     /* reads the number of the device, or may */
 };
 
 enum {

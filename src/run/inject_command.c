@@ -9,6 +9,7 @@
 #include "agent/filters.h"
 #include "agent/protocol.h"
 #include "base/installed.h"
+#include "gpubpf/helpers.h"
 #include "launch/environment.h"
 #include "launch/spawn.h"
 #include "run/host_group.h"
@@ -22,6 +23,18 @@ enum {
 	IDLE_MS = 50, /* the maximum delay of records */
 	BUSY_MS = 1,  /* while records come */
 };
+
+static bool reads_device(const struct gt_inject *inject)
+{
+	const struct gt_inject_options *options = &inject->options;
+
+	for (uint32_t i = 0; i < options->program_count; i++)
+		if (options->programs[i].program &&
+		    gt_helpers_used(options->programs[i].program, options->programs[i].facts,
+				    GT_TRAIT_DEVICE))
+			return true;
+	return false;
+}
 
 int gt_inject_environment(struct gt_inject *inject, struct gt_environment *environment,
 			  bool filtered, struct gt_diag *diag)
@@ -45,6 +58,8 @@ int gt_inject_environment(struct gt_inject *inject, struct gt_environment *envir
 	snprintf(filters, sizeof(filters), "%ld", gt_agent_count_filters() + filtered);
 	if (!error)
 		error = gt_environment_set(environment, GT_AGENT_FILTERS, filters);
+	if (!error && reads_device(inject))
+		error = gt_environment_set(environment, GT_AGENT_NUMBERS, "1");
 	return error;
 }
 

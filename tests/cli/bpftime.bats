@@ -172,6 +172,17 @@ sys.exit(status)' "$build/gputap" run --gpu soft "$@" "$object" -- "$programs/ve
 	[ "$peak" -lt 150000 ] || fail "a process had $peak KiB"
 }
 
+@test "helper 512 at a basic block is rejected unless the section lists registers" {
+	printf '%s\n' '#include "bpftime.h"' 'static const u64 (*read)(u64) = (void *)512;' \
+		'SEC("kprobe/plain__BB1") int at_block__cuda() { return read(0); }' \
+		>"$BATS_TEST_TMPDIR/block.c"
+	clang -g -O2 -target bpf -I"/usr/include/$(uname -m)-linux-gnu" \
+		-I"$root/tests/programs/bpftime" -c "$BATS_TEST_TMPDIR/block.c" -o "$BATS_TEST_TMPDIR/block.o"
+	gputap verify "$BATS_TEST_TMPDIR/block.o"
+	expect_status 1
+	expect_output_line 'get_register#512: the section lists no register of PTX \(kprobe/<kernel>__BB<n>__<register>\)$'
+}
+
 @test "a kprobe that calls a helper of GPUs is a GPU program, whatever its names" {
 	run_with schedule --no-linux
 	expect '$maps.places | length' 10

@@ -134,6 +134,15 @@ counting_by_device() {
 	expect_json '.coverage | .modules_patched == 4 and .modules_side == 0'
 }
 
+@test "programs know the number of the GPU where threads begin and end contexts" {
+	export SOFTGPU_DEVICES=3
+	for section in gpu/entry/k7 'gpu/entry/*'; do
+		counting_by_device "$section"
+		run_scenario changes
+		expect_json '.maps[0].entries | map([.key, .value]) == [[0, 1600], [2, 128]]'
+	done
+}
+
 @test "where the number of the GPU cannot be written, the original is loaded, and the reason is reported" {
 	driver_in_front
 	export SOFTGPU_DEVICES=3 FRONT_FAIL=cuMemcpyHtoDAsync_v2

@@ -6,6 +6,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -479,6 +480,67 @@ static void test_numbers(void)
 	launch_kernel(library, 2);
 }
 
+static CUlibrary shared_library;
+
+/* k7 on device 2, in a context that the threads get at once. */
+static void *launch_on_second(void *barrier)
+{
+	CUcontext context;
+	CUdeviceptr own;
+	void *arguments[] = {&own};
+
+	pthread_barrier_wait(barrier);
+	CHECK(cuDevicePrimaryCtxRetain(&context, 2));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemAlloc(&own, 4 * KERNELS));
+	CHECK(cuLaunchKernel((CUfunction)find_kernel(shared_library, 7), 1, 1, 1, THREADS, 1, 1, 0,
+			     NULL, arguments, NULL));
+	CHECK(cuCtxSynchronize());
+	return NULL;
+}
+
+static atomic_int loads_left = ROUNDS;
+
+/* Contexts of another device begin and end. */
+static void *change_contexts(void *unused)
+{
+	CUcontext context;
+
+	while (loads_left > 0) {
+		CHECK(cuCtxCreate(&context, NULL, 0, 1));
+		CHECK(cuCtxDestroy(context));
+	}
+	return NULL;
+}
+
+/* Contexts that begin and end in some threads while others launch, or load libraries. */
+static void test_changes(void)
+{
+	char *text = make_module(KERNELS, 1);
+	pthread_t threads[WORKERS];
+	pthread_barrier_t barrier;
+	CUlibrary library;
+
+	use_device(0);
+	CHECK(cuMemsetD32(words, 0, KERNELS));
+	CHECK(cuLibraryLoadData(&shared_library, text, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(pthread_barrier_init(&barrier, NULL, WORKERS));
+	for (int i = 0; i < WORKERS; i++)
+		CHECK(pthread_create(&threads[i], NULL, launch_on_second, &barrier));
+	for (int i = 0; i < WORKERS; i++)
+		CHECK(pthread_join(threads[i], NULL));
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&threads[i], NULL, change_contexts, NULL));
+	for (; loads_left > 0; loads_left--) {
+		CHECK(cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+		launch_kernel(library, 1);
+		CHECK(cuLibraryUnload(library));
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_join(threads[i], NULL));
+	EXPECT(word(7) == ROUNDS * THREADS);
+}
+
 /* What programs get the driver's functions from. */
 static void *find_by_name(const char *name)
 {
@@ -560,6 +622,7 @@ int main(int count, char **words_given)
 		{"reused", test_reused},   {"threads", test_threads}, {"options", test_options},
 		{"origins", test_origins}, {"devices", test_devices}, {"second", test_second},
 		{"numbers", test_numbers}, {"large", test_large},     {"values", test_values},
+		{"changes", test_changes},
 	};
 
 	CHECK(cuInit(0));

@@ -211,8 +211,8 @@ static int check_prefetch(struct gt_verifier *verifier, unsigned regno)
 }
 
 /*
- * The number of a register of PTX, in a section that lists registers. In others, helper 512 is
- * helper 536, as in programs for bpftime, and has no argument.
+ * The number of a register of PTX, at a basic block whose section lists registers. Elsewhere helper
+ * 512 is helper 536, as in programs for bpftime, and has no argument.
  */
 static int check_register_number(struct gt_verifier *verifier, unsigned regno)
 {
@@ -222,6 +222,9 @@ static int check_register_number(struct gt_verifier *verifier, unsigned regno)
 	size_t length;
 	int error;
 
+	if (section && section->block && !section->registers)
+		return gt_reject(verifier, "get_register#512: the section lists no register of PTX "
+					   "(kprobe/<kernel>__BB<n>__<register>)");
 	if (!gt_section_lists_registers(section))
 		return 0;
 	error = gt_verify_read(verifier, regno);

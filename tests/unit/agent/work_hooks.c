@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 #include "agent/work.h"
@@ -30,6 +31,7 @@ struct gt_agent_functions gt_driver;
 
 static struct {
 	unsigned calls, begun, ended; /* of the driver, of gt_agent_work_begin and _end */
+	unsigned numbered;            /* gt_agent_number_launch before the driver */
 	const char *name;             /* the driver's function that was called … */
 	uint64_t words[WORDS];        /* … and its arguments */
 	unsigned word_count;
@@ -45,6 +47,11 @@ static int driver_error;
 
 void gt_agent_find_driver(void)
 {
+}
+
+void gt_agent_number_launch(void)
+{
+	seen.numbered += !seen.calls;
 }
 
 bool gt_agent_work_begin(struct gt_agent_work *work, void *stream, bool per_thread)
@@ -307,6 +314,7 @@ static void check_hook(const struct hook *hook, const struct expected_work *expe
 	object = expected->object == NO_WORD ? 0 : words[expected->object];
 	reset(true, 0);
 	CHECK_INT(call_function(hook->hook, words), 0);
+	CHECK_INT(seen.numbered, object != 0);
 	if (seen.begun != 1 || seen.ended != 1)
 		TAP_FAIL("%s: not begun before and ended after the call", hook->name);
 	if (seen.stream != expected_stream(hook, expected) || seen.per_thread != hook->per_thread)
