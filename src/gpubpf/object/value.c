@@ -16,9 +16,10 @@ enum {
 	MAX_HEX = 64, /* bytes of a value without a type, in text */
 	MAX_JSON_HEX = 1 << 16,
 	MAX_STRING = 1 << 16,
-	MAX_ELEMENTS = 256, /* of an array that lists all of them */
-	MAX_LISTED = 64,    /* of the elements of others, in text */
-	KIND_FLOAT = 16,    /* newer than the headers may be */
+	MAX_ELEMENTS = 256, /* of an array that lists all of them, in text */
+	MAX_JSON_ELEMENTS = 4096,
+	MAX_LISTED = 64, /* of the elements of others, in text */
+	KIND_FLOAT = 16, /* newer than the headers may be */
 	KIND_TYPE_TAG = 18,
 	KIND_ENUM64 = 19,
 };
@@ -563,7 +564,7 @@ static void put_array(struct value_printer *printer, const char *key, const stru
 		put_nothing(printer, key);
 	else if (is_char(printer->types, resolve_type(printer->types, array->type)))
 		put_string(printer, key, (const char *)data, string_length(data, count));
-	else if (count > MAX_ELEMENTS)
+	else if (count > (printer->json ? MAX_JSON_ELEMENTS : MAX_ELEMENTS))
 		put_long_array(printer, key,
 			       &(struct long_array){array->type, data, count, element});
 	else

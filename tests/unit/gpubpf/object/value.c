@@ -205,24 +205,29 @@ TEST("values without a type, or of another size, are numbers and hex digits")
 
 /* ---- long arrays ------------------------------------------------------------------------ */
 
-TEST("an array of more than 256 elements lists those that are not zero, by index")
+TEST("an array of more than 256 elements, in JSON 4,096, lists those that are not zero, by index")
 {
 	struct type_set types = new_types();
 	int few = btf__add_array(types.btf, types.u32, types.u16, 256);
-	int many = btf__add_array(types.btf, types.u32, types.u16, 257);
-	uint16_t values[257] = {[3] = 7, [256] = 9};
-	gt_auto_strbuf all = GT_STRBUF_INIT;
+	int many = btf__add_array(types.btf, types.u32, types.u16, 4097);
+	uint16_t values[4097] = {[3] = 7, [256] = 9};
+	gt_auto_strbuf all = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
+	struct gt_json writer = GT_JSON_INIT(&object);
 
 	check_value(&types, many, values, sizeof(values),
-		    "[[3] = 7, [256] = 9, 255 of 257 are zero]",
-		    "{\"length\":257,\"nonzero\":2,\"elements\":[{\"index\":3,\"value\":7},"
+		    "[[3] = 7, [256] = 9, 4095 of 4097 are zero]",
+		    "{\"length\":4097,\"nonzero\":2,\"elements\":[{\"index\":3,\"value\":7},"
 		    "{\"index\":256,\"value\":9}]}");
 	memset(values, 0, sizeof(values));
-	check_value(&types, many, values, sizeof(values), "[257 of 257 are zero]",
-		    "{\"length\":257,\"nonzero\":0,\"elements\":[]}");
+	check_value(&types, many, values, sizeof(values), "[4097 of 4097 are zero]",
+		    "{\"length\":4097,\"nonzero\":0,\"elements\":[]}");
 	gt_bpf_value_print(&(struct gt_bpf_type){types.btf, (uint32_t)few}, values,
 			   256 * sizeof(*values), NULL, &all);
 	CHECK_INT(all.length, 3 * 256);
+	few = btf__add_array(types.btf, types.u32, types.u16, 4096);
+	gt_bpf_value_print_json(&(struct gt_bpf_type){types.btf, (uint32_t)few}, values,
+				4096 * sizeof(*values), NULL, &writer, NULL);
+	CHECK_INT(object.length, 2 * 4096 + 1);
 	btf__free(types.btf);
 }
 
@@ -230,17 +235,17 @@ TEST("of a long array text lists 64 elements and counts the others, and JSON lis
 {
 	struct type_set types = new_types();
 	const struct gt_bpf_type type = {
-		types.btf, (uint32_t)btf__add_array(types.btf, types.u32, types.u8, 1000)};
+		types.btf, (uint32_t)btf__add_array(types.btf, types.u32, types.u8, 5000)};
 	gt_auto_strbuf text = GT_STRBUF_INIT, object = GT_STRBUF_INIT;
 	struct gt_json writer = GT_JSON_INIT(&object);
-	uint8_t values[1000] = {0};
+	uint8_t values[5000] = {0};
 
-	memset(values, 1, 1000 - 1);
+	memset(values, 1, 5000 - 1);
 	gt_bpf_value_print(&type, values, sizeof(values), NULL, &text);
 	gt_bpf_value_print_json(&type, values, sizeof(values), NULL, &writer, NULL);
-	CHECK(strstr(gt_strbuf_string(&text), "[63] = 1, 935 more, 1 of 1000 are zero]"));
-	CHECK(strstr(gt_strbuf_string(&object), "{\"length\":1000,\"nonzero\":999,"));
-	CHECK(strstr(gt_strbuf_string(&object), "{\"index\":998,\"value\":1}]}"));
+	CHECK(strstr(gt_strbuf_string(&text), "[63] = 1, 4935 more, 1 of 5000 are zero]"));
+	CHECK(strstr(gt_strbuf_string(&object), "{\"length\":5000,\"nonzero\":4999,"));
+	CHECK(strstr(gt_strbuf_string(&object), "{\"index\":4998,\"value\":1}]}"));
 	btf__free(types.btf);
 }
 
@@ -248,14 +253,15 @@ TEST("elements of a long array that are structures are printed as such")
 {
 	struct type_set types = new_types();
 	int pair = btf__add_struct(types.btf, NULL, 8);
-	uint32_t values[2 * 300] = {[2 * 299 + 1] = 5};
+	uint32_t values[2 * 5000] = {[2 * 4999 + 1] = 5};
 
 	btf__add_field(types.btf, "a", types.u32, 0, 0);
 	btf__add_field(types.btf, "b", types.u32, 32, 0);
-	check_value(&types, btf__add_array(types.btf, types.u32, pair, 300), values, sizeof(values),
-		    "[[299] = { .a = 0, .b = 5 }, 299 of 300 are zero]",
-		    "{\"length\":300,\"nonzero\":1,\"elements\":[{\"index\":299,\"value\":{\"a\":0,"
-		    "\"b\":5}}]}");
+	check_value(
+		&types, btf__add_array(types.btf, types.u32, pair, 5000), values, sizeof(values),
+		"[[4999] = { .a = 0, .b = 5 }, 4999 of 5000 are zero]",
+		"{\"length\":5000,\"nonzero\":1,\"elements\":[{\"index\":4999,\"value\":{\"a\":0,"
+		"\"b\":5}}]}");
 	btf__free(types.btf);
 }
 
