@@ -46,7 +46,7 @@
  *	loop_end     where a thread leaves a loop                 struct gputap_context
  *	line         where a source line starts                   struct gputap_context
  *	basic_block  where a basic block of the PTX starts        struct gputap_context
- *	call         at a call of a device function               struct gputap_context
+ *	call         where a device function starts               struct gputap_context
  *	return       at the return from a device function         struct gputap_context
  *	run          standalone (`gputap gpurun`); r1 is memory, r2 its size: see below
  *

@@ -96,6 +96,12 @@ int gt_cli_begin_output(void);
 /* Write what was printed, a line without an end, too; fflush(stdout) keeps that. Its first error is
  * the one that gt_cli_finish_output reports. */
 void gt_cli_flush_output(void);
+/*
+ * Write what is printed to a file from now on, which is emptied; NULL or "-": nothing changes.
+ * Processes that are started keep standard output. GT_GO_ON, or the status of an error that was
+ * printed.
+ */
+int gt_cli_redirect_output(const char *path);
 /* The exit status for `status`: failure if output was lost, except where a pipe has no reader. */
 int gt_cli_finish_output(int status);
 

@@ -32,6 +32,7 @@ static const struct gt_option option_table[] = {
 	{0, "no-linux", NULL, "do not attach the objects' host programs (uprobe/… and others)",
 	 GT_OPTION_FLAG, AT(no_host_programs), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_OPTION_OUTPUT,
 	{0, "null", NULL, "insert nothing: load the modules in the same way, to measure that",
 	 GT_OPTION_FLAG, AT(null), NULL},
 	{0, "max-insns", "N", "reject programs that may execute more than N instructions",

@@ -24,6 +24,7 @@ static const struct gt_option option_table[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_OPTION_OUTPUT,
 	GT_CLI_INJECTION_CHANGES,
 	/* The last one, which threadhist alone has. */
 	{0, "line", "LINE",
@@ -129,7 +130,7 @@ static int run_with_report(struct tool *tool, const char *path, char **words)
 	status = gt_cli_injection_read(&tool->injection, &path, 1);
 	tool->run = (struct gt_gpu_run){
 		.object = tool->injection.object,
-		.columns = gt_cli_terminal_columns(STDOUT_FILENO),
+		.columns = gt_cli_terminal_columns(given->output ? -1 : STDOUT_FILENO),
 		.json = given->json,
 		.each = given->each,
 		.top = given->top,
@@ -244,6 +245,7 @@ static const struct gt_option record_options[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_OPTION_OUTPUT,
 };
 
 static const char *const blocktime_examples[] = {
@@ -301,6 +303,7 @@ static const struct gt_option launchlate_options[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_OPTION_OUTPUT,
 };
 
 static const char *const launchlate_examples[] = {
@@ -362,6 +365,7 @@ static const struct gt_option site_options[] = {
 	{'v', "verbose", NULL, "print what becomes of each module as it is loaded", GT_OPTION_FLAG,
 	 AT(verbose), NULL},
 	{0, "json", NULL, "print JSON", GT_OPTION_FLAG, AT(json), NULL},
+	GT_CLI_OPTION_OUTPUT,
 	GT_CLI_INJECTION_CHANGES,
 	/* The last one, which hotloop does not have. */
 	{0, "by", "ROWS", "a row for each instruction, or for each source line and opcode",

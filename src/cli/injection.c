@@ -168,16 +168,19 @@ static int verify_chosen_programs(struct gt_cli_injection *self)
 static int count_programs(const struct gt_cli_injection *self)
 {
 	const struct gt_bpf_object *object = self->object;
+	uint32_t chosen = 0;
 
 	if (!object->program_count) {
 		gt_cli_error("%s %s no GPU program; 'gputap verify' lists its programs",
 			     object->path, self->parts.count > 1 ? "have" : "has");
 		return GT_EXIT_FAILED;
 	}
-	if (object->program_count > GT_PATCH_MAX_PROGRAMS) {
-		gt_cli_error("%s %s %u GPU programs; at most %d can be inserted", object->path,
-			     self->parts.count > 1 ? "have" : "has", object->program_count,
-			     GT_PATCH_MAX_PROGRAMS);
+	for (uint32_t i = 0; i < object->program_count; i++)
+		chosen += is_chosen(self, &object->programs[i]);
+	if (chosen > GT_PATCH_MAX_PROGRAMS) {
+		gt_cli_error("%s: %u GPU programs; at most %d can be inserted: choose some by "
+			     "--prog",
+			     object->path, chosen, GT_PATCH_MAX_PROGRAMS);
 		return GT_EXIT_FAILED;
 	}
 	return GT_GO_ON;
@@ -382,9 +385,12 @@ int gt_cli_injection_run(struct gt_cli_injection *self, char **words,
 	};
 	gt_auto(inject) struct gt_inject *inject = NULL;
 	struct gt_diag diag = {0};
-	int status = GT_EXIT_FAILED;
+	int status = gt_cli_redirect_output(self->given->output);
 	int error;
 
+	if (status != GT_GO_ON)
+		return status;
+	status = GT_EXIT_FAILED;
 	self->progress = gt_cli_progress_new();
 	error = gt_cli_injection_open(self, &inject, &diag);
 	if (!error)

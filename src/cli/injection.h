@@ -33,6 +33,7 @@ struct gt_cli_injection_options {
 	uint64_t line;             /* of the loops to count; 0: all */
 	uint32_t event_bytes;      /* as in gt_inject_options */
 	const char *save_in;       /* as in gt_inject_options */
+	const char *output;        /* a file in place of standard output, or NULL */
 	const char *own;           /* an object beside those of the user, or NULL; not shown */
 	int by;                    /* of rows: enum gt_cli_injection_rows */
 };
@@ -64,6 +65,13 @@ enum {
 			"write each module that programs are inserted into to DIR: module-N.ptx, " \
 			"or of OpenCL module-N.spv",                                               \
 			GT_OPTION_STRING, offsetof(struct gt_cli_injection_options, save_in), NULL \
+	}
+
+#define GT_CLI_OPTION_OUTPUT                                                                       \
+	{                                                                                          \
+		'o', "output", "FILE",                                                             \
+			"write what is printed to FILE, apart from the output of CMD",             \
+			GT_OPTION_STRING, offsetof(struct gt_cli_injection_options, output), NULL  \
 	}
 
 /* The options that change programs while they run, at offsets of gt_cli_injection_options. */

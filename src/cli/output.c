@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,15 +16,16 @@
 enum { MAX_KEPT = 64 * 1024 };
 
 static struct {
+	int fd;
 	int error;             /* the first one, which stdio does not keep; 0: none */
 	struct gt_strbuf kept; /* a line whose end was not printed yet */
-} output;
+} output = {.fd = STDOUT_FILENO};
 
 /* Write what is kept, up to `size` bytes of it. */
 static int write_kept(size_t size)
 {
 	struct gt_strbuf *kept = &output.kept;
-	int error = kept->failed ? -ENOMEM : gt_write_lines(STDOUT_FILENO, kept->data, size);
+	int error = kept->failed ? -ENOMEM : gt_write_lines(output.fd, kept->data, size);
 
 	if (error && !output.error)
 		output.error = -error;
@@ -62,6 +64,22 @@ int gt_cli_begin_output(void)
 	return 0;
 }
 
+int gt_cli_redirect_output(const char *path)
+{
+	int fd;
+
+	if (!path || !strcmp(path, "-"))
+		return GT_GO_ON;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		gt_cli_error("%s: %s", path, strerror(errno));
+		return GT_EXIT_FAILED;
+	}
+	gt_cli_flush_output();
+	output.fd = fd;
+	return GT_GO_ON;
+}
+
 void gt_cli_flush_output(void)
 {
 	fflush(stdout);
@@ -79,7 +97,7 @@ static bool has_reader_left(int pipe)
 int gt_cli_finish_output(int status)
 {
 	gt_cli_flush_output();
-	if (!output.error || has_reader_left(STDOUT_FILENO))
+	if (!output.error || has_reader_left(output.fd))
 		return status;
 	gt_cli_error("cannot write output: %s", strerror(output.error));
 	return status ? status : GT_EXIT_FAILED;

@@ -748,6 +748,37 @@ build_driver_program() {
 	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: no GPU program 'fourth'"
 }
 
+@test "at most 64 programs are inserted, which --prog chooses from any number" {
+	local programs='' i
+	for ((i = 0; i < 66; i++)); do
+		programs+="SEC(\"gpu/entry/*\") int p$i(void *ctx) { return 0; } "
+	done
+	object "$programs"
+	gputap run --gpu soft "$BATS_TEST_TMPDIR/program.o" -- true
+	expect_status 1
+	expect_error "gputap: $BATS_TEST_TMPDIR/program.o: 66 GPU programs; at most 64 can be inserted: choose some by --prog"
+	gputap run --gpu soft --json --prog p1,p65 "$BATS_TEST_TMPDIR/program.o" -- "$examples/vectoradd"
+	expect_status 0
+	expect_output_line '"patched":2,'
+}
+
+@test "run -o writes records and maps to a file, apart from what the command prints" {
+	object 'GPUTAP_RING(ring, 4096); GPUTAP_ARRAY(counts, unsigned long long, 1);
+		SEC("gpu/entry.block/*") int enter(struct gputap_context *ctx) {
+			unsigned int key = 0;
+			unsigned long long launch = ctx->launch;
+			if (!ctx->block_x)
+				bpf_ringbuf_output(&ring, &launch, sizeof(launch), 0);
+			bpf_map_add(&counts, &key, 1);
+			return 0; }'
+	gputap run --gpu soft --json -o "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/program.o" -- \
+		"$examples/vectoradd"
+	expect_status 0
+	[[ $output != *'{'* ]] || fail "JSON is among the output of the command"
+	jq -e -s '.[0].ring == "ring" and (.[-1].maps | map(.entries[]?.value) | add > 0)' \
+		"$BATS_TEST_TMPDIR/out"
+}
+
 @test "the coverage has the reasons why sites were rejected and modules are as they were" {
 	build_driver_program reasons <<-'END'
 		#include <cuda.h>

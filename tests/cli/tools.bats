@@ -31,6 +31,18 @@ tool() {
 	expect_json '.[0].coverage | .found == 2 and .patched == 2 and .reasons == []'
 }
 
+@test "-o writes the report to a file, apart from what the command prints" {
+	gputap memtrace --gpu soft --json -o "$BATS_TEST_TMPDIR/report" -- \
+		sh -c "$examples/vectoradd; printf 'no newline'"
+	expect_status 0
+	[ "${output##*$'\n'}" = 'no newline' ] || fail "the command's output is not as it was"
+	output=$(<"$BATS_TEST_TMPDIR/report")
+	expect_json '.[0].coverage.patched > 0'
+	gputap memtrace --gpu soft -o "$BATS_TEST_TMPDIR/none/report" -- true
+	expect_status 1
+	expect_error "gputap: $BATS_TEST_TMPDIR/none/report: No such file or directory"
+}
+
 @test "threadhist reports a kernel without loops" {
 	tool threadhist -- "$examples/vectoradd"
 	expect_output_line '^262144 threads, 262144 entries, 0 loop iterations$'
