@@ -93,8 +93,9 @@ void gt_agent_end_sides(void *context, uint64_t time);
  * False: it could not be written, or there is no memory.
  */
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol);
-/* Work is going to be launched in the current context. */
-void gt_agent_number_launch(void);
+/* Work is going to be launched in a stream, whose context is the current one if it is a default
+ * stream. */
+void gt_agent_number_launch(void *stream);
 /* A library is going to be unloaded. */
 void gt_agent_forget_number(const void *library);
 /* A context is going to end. */

@@ -20,6 +20,7 @@
 
 enum {
 	CU_STREAM_NON_BLOCKING = 1,
+	LAST_SPECIAL_STREAM = 2, /* CU_STREAM_PER_THREAD; less are the default stream's */
 	MAX_LIBRARIES = 1024,
 	MAX_CONTEXTS = 64, /* that are remembered; of others, each thread writes again */
 };
@@ -254,14 +255,32 @@ static void number_context(const struct numbered_context *context)
 	const struct gt_agent_caller caller = gt_agent_save_caller();
 	uint64_t serial = find_serial(context->handle);
 	unsigned count = atomic_load(&libraries.count);
+	bool is_current = context->handle == current_context();
+	void *popped;
 
-	for (unsigned i = 0; serial < context->serial && i < count; i++)
-		write_to_library(&libraries.items[i], serial);
-	keep_context(context);
+	if (is_current || (gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2 &&
+			   !OWN1(cuCtxPushCurrent_v2, context->handle))) {
+		for (unsigned i = 0; serial < context->serial && i < count; i++)
+			write_to_library(&libraries.items[i], serial);
+		keep_context(context);
+		if (!is_current)
+			OWN1(cuCtxPopCurrent_v2, &popped);
+	}
 	gt_agent_restore_caller(&caller);
 }
 
-void gt_agent_number_launch(void)
+/* The context of a stream, or the current one. */
+static void *context_of(void *stream)
+{
+	void *context = NULL;
+
+	if ((uintptr_t)stream > LAST_SPECIAL_STREAM && gt_driver.cuStreamGetCtx &&
+	    !OWN2(cuStreamGetCtx, stream, &context))
+		return context;
+	return current_context();
+}
+
+void gt_agent_number_launch(void *stream)
 {
 	static __thread struct numbered_context last; /* of this thread */
 	struct numbered_context now = {0};
@@ -270,7 +289,7 @@ void gt_agent_number_launch(void)
 		return;
 	now.ends = atomic_load(&libraries.ends);
 	now.serial = atomic_load(&libraries.serial);
-	now.handle = current_context();
+	now.handle = context_of(stream);
 	if (!now.handle || !memcmp(&now, &last, sizeof(now)))
 		return;
 	number_context(&now);

@@ -125,12 +125,12 @@ counting_by_device() {
 	# The second time the patched text is in a file.
 	for ((i = 0; i < 2; i++)); do
 		run_scenario numbers
-		expect_json '.maps | map(.entries | map(.value)) == [[64, 128, 224], [64, 128, 224]]'
+		expect_json '.maps | map(.entries | map(.value)) == [[64, 160, 224], [64, 160, 224]]'
 		expect_json '.coverage | .modules_side == 4'
 	done
 	counting_by_device 'gpu/entry/*'
 	run_scenario numbers
-	expect_json '.maps | map(.entries | map(.value)) == [[64, 128, 224], [64, 128, 224]]'
+	expect_json '.maps | map(.entries | map(.value)) == [[64, 160, 224], [64, 160, 224]]'
 	expect_json '.coverage | .modules_patched == 4 and .modules_side == 0'
 }
 

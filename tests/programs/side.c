@@ -448,9 +448,25 @@ static void launch_kernel(CUlibrary library, unsigned times)
 	CHECK(cuCtxSynchronize());
 }
 
+/* k7 in a stream of the current context, while that of device 0 is selected. */
+static void launch_from_first(CUlibrary library)
+{
+	CUstream stream;
+	CUcontext first;
+	void *arguments[] = {&words};
+
+	CHECK(cuStreamCreate(&stream, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&first, 0));
+	CHECK(cuCtxPushCurrent(first));
+	CHECK(cuLaunchKernel((CUfunction)find_kernel(library, 7), 1, 1, 1, THREADS, 1, 1, 0, stream,
+			     arguments, NULL));
+	CHECK(cuStreamSynchronize(stream));
+	CHECK(cuCtxPopCurrent(&first));
+}
+
 /*
  * The same code on three devices, in contexts that are there before it is loaded or come later:
- * k7 is launched twice on device 0, 4 times on device 1, 7 times on device 2.
+ * k7 is launched twice on device 0, 5 times on device 1, 7 times on device 2.
  */
 static void test_numbers(void)
 {
@@ -465,6 +481,7 @@ static void test_numbers(void)
 	use_device(0);
 	launch_kernel(library, 2);
 	use_device(1);
+	launch_from_first(library);
 	launch_kernel(library, 3);
 	use_device(2);
 	CHECK(cuModuleLoadData(&module, text));

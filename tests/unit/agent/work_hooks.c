@@ -49,7 +49,7 @@ void gt_agent_find_driver(void)
 {
 }
 
-void gt_agent_number_launch(void)
+void gt_agent_number_launch(void *stream)
 {
 	seen.numbered += !seen.calls;
 }
