@@ -416,7 +416,7 @@ static void put_register_comment(void *context, const struct gt_ptx_function *fu
 {
 	const struct gt_patcher *patcher = context;
 
-	if (function->is_entry && patcher->functions[function->number].programs &&
+	if (patcher->functions[function->number].runs_programs &&
 	    !gt_ptx_function_directive(function, GT_PTX_DIRECTIVE_MAXNTID) &&
 	    !gt_ptx_function_directive(function, GT_PTX_DIRECTIVE_REQNTID))
 		gt_strbuf_printf(buffer, GT_REGISTER_COMMENT "%s" GT_REGISTER_COMMENT_END "\n",

@@ -94,6 +94,7 @@ static int match_kernels(const struct gt_patch_set *set, struct gt_patcher *patc
 		error = match_kernel(set, patcher, function);
 		if (error || !known->programs)
 			continue;
+		known->runs_programs = true;
 		known->kernel = known->repeated ? repeated_number(set, known) : (*number)++;
 		if (!known->repeated)
 			error = gt_vec_push(&patcher->result->kernels,

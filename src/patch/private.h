@@ -21,6 +21,7 @@ struct gt_patch_function {
 	uint64_t shaped;      /* a kernel's programs that need the shape of its launch */
 	bool kept;            /* it is printed */
 	bool unwanted;        /* a kernel that the options exclude */
+	bool runs_programs;   /* a kernel that has sites, or calls a function that does */
 	uint32_t import;      /* index + 1 of the import from here; 0: none */
 	bool repeated;        /* a kernel of this name is in an earlier module */
 	bool called_by_code;  /* by the machine code, or launched by it; or it may be */

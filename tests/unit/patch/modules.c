@@ -497,8 +497,12 @@ TEST("kernels that run programs have a place for a limit of registers, unless th
 		       ".visible .entry k_max() .maxntid 256, 1, 1\n{\n\tret;\n}\n"
 		       ".visible .entry k_size() .reqntid 256\n{\n\tret;\n}\n"
 		       ".visible .entry other()\n{\n\tret;\n}\n";
-	auto_patched patched = {0};
+	auto_patched patched = {0}, function = {0};
 
+	add_probe(&function, "gpu/call/called", NULL);
+	CHECK(patch_text(&function, text, (struct gt_patch_options){0}));
+	CHECK_INT(count_texts(&function, GT_REGISTER_COMMENT), 1);
+	CHECK_INT(count_texts(&function, PLACE("k_calls")), 1);
 	add_probe(&patched, "gpu/entry/k_*", NULL);
 	CHECK(patch_text(&patched, text, (struct gt_patch_options){0}));
 	CHECK(patched.result.scope == GT_PATCH_WHOLE && patched.result.kernels.count == 4);
