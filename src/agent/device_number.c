@@ -174,8 +174,9 @@ void gt_agent_forget_number(const void *library)
 }
 
 /* Write to a library that is newer than a serial number, unless it is being unloaded. */
-static void write_to_library(struct numbered_library *item, uint64_t serial)
+static bool write_to_library(struct numbered_library *item, uint64_t serial)
 {
+	bool is_written;
 	void *handle;
 
 	pthread_mutex_lock(&libraries.lock);
@@ -183,12 +184,13 @@ static void write_to_library(struct numbered_library *item, uint64_t serial)
 	item->users += handle != NULL;
 	pthread_mutex_unlock(&libraries.lock);
 	if (!handle)
-		return;
-	write_number(GT_AGENT_LIBRARY, handle, item->symbol);
+		return true;
+	is_written = write_number(GT_AGENT_LIBRARY, handle, item->symbol);
 	pthread_mutex_lock(&libraries.lock);
 	item->users--;
 	pthread_cond_broadcast(&libraries.released);
 	pthread_mutex_unlock(&libraries.lock);
+	return is_written;
 }
 
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol)
@@ -250,23 +252,36 @@ void gt_agent_forget_context_number(const void *context)
 	pthread_mutex_unlock(&libraries.lock);
 }
 
-static void number_context(const struct numbered_context *context)
+/* Write to the libraries that are new in the current context. */
+static bool write_to_libraries(const struct numbered_context *context)
 {
-	const struct gt_agent_caller caller = gt_agent_save_caller();
 	uint64_t serial = find_serial(context->handle);
 	unsigned count = atomic_load(&libraries.count);
-	bool is_current = context->handle == current_context();
+	bool is_written = true;
+
+	for (unsigned i = 0; serial < context->serial && i < count; i++)
+		is_written &= write_to_library(&libraries.items[i], serial);
+	if (is_written)
+		keep_context(context);
+	return is_written;
+}
+
+/* False: some could not be written, and the next launch tries again. */
+static bool number_context(const struct numbered_context *context)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	bool is_written = false;
 	void *popped;
 
-	if (is_current || (gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2 &&
-			   !OWN1(cuCtxPushCurrent_v2, context->handle))) {
-		for (unsigned i = 0; serial < context->serial && i < count; i++)
-			write_to_library(&libraries.items[i], serial);
-		keep_context(context);
-		if (!is_current)
-			OWN1(cuCtxPopCurrent_v2, &popped);
+	if (context->handle == current_context()) {
+		is_written = write_to_libraries(context);
+	} else if (gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2 &&
+		   !OWN1(cuCtxPushCurrent_v2, context->handle)) {
+		is_written = write_to_libraries(context);
+		OWN1(cuCtxPopCurrent_v2, &popped);
 	}
 	gt_agent_restore_caller(&caller);
+	return is_written;
 }
 
 /* The context of a stream, or the current one. */
@@ -292,6 +307,6 @@ void gt_agent_number_launch(void *stream)
 	now.handle = context_of(stream);
 	if (!now.handle || !memcmp(&now, &last, sizeof(now)))
 		return;
-	number_context(&now);
-	last = now;
+	if (number_context(&now))
+		last = now;
 }

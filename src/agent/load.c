@@ -431,6 +431,18 @@ static int load_patched(struct patched_load *load)
 	return error;
 }
 
+/* That which was loaded for a comparison. */
+static void unload_original(const struct patched_load *load)
+{
+	struct gt_agent_caller caller;
+
+	if (!load->original)
+		return;
+	caller = gt_agent_save_caller();
+	unload(load->call->kind, load->original);
+	gt_agent_restore_caller(&caller);
+}
+
 /* The patched module in the place of the original, which the driver gets where it rejects it. */
 static CUresult load_whole(const struct load_call *call, const void *image,
 			   struct gt_agent_exchange *exchange)
@@ -447,8 +459,7 @@ static CUresult load_whole(const struct load_call *call, const void *image,
 
 	copy_values(call->jit_values, call->jit_count, load.given);
 	error = load_patched(&load);
-	if (load.original)
-		unload(call->kind, load.original);
+	unload_original(&load);
 	if (!error && !keep)
 		gt_agent_end_link(&load.linked);
 	finish_patched(exchange, error, keep);
