@@ -89,13 +89,19 @@ void gt_agent_end_sides(void *context, uint64_t time);
 
 /*
  * Let patched code know the number of its GPU, by a variable of the module or library: that of the
- * current context is written, those of a library in other contexts before work is launched there.
- * False: it could not be written, or there is no memory.
+ * current context is written, those of a library in other contexts before a kernel of it is
+ * launched there. False: it could not be written, or there is no memory.
  */
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol);
-/* Work is going to be launched in a stream, whose context is the current one if it is a default
- * stream. */
-void gt_agent_number_launch(void *stream);
+/* A kernel of a library has become known. */
+void gt_agent_number_kernel(const void *kernel, const void *library);
+/* The module of a library in the current context has become known. */
+void gt_agent_number_library(const void *library);
+/*
+ * A kernel is going to be launched in a stream, in the current context if it is a default stream.
+ * Other handles are ignored.
+ */
+void gt_agent_number_launch(const void *kernel, void *stream);
 /* A library is going to be unloaded. */
 void gt_agent_forget_number(const void *library);
 /* A context is going to end. */

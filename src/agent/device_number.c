@@ -4,10 +4,10 @@
  * so that the number is in a variable, of which each context has its own. It is 0 until something
  * else is written: in contexts of the first GPU nothing is.
  *
- * It is written by a thread that is going to launch work in the context, which exists at least
- * until then: other contexts may end at any time, or may have to wait for their kernels until they
- * can load a library. No lock is held while the driver is called: a library that is written to has
- * a user, and is unloaded when it has none.
+ * It is written when a library is loaded, in the current context, and in others when one of its
+ * kernels is going to be launched there: other contexts may end at any time, or may have to wait
+ * for their kernels before they can load a library. No lock is held while the driver is called: a
+ * library that is written to has a user, and is unloaded when it has none.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,31 +22,31 @@ enum {
 	CU_STREAM_NON_BLOCKING = 1,
 	LAST_SPECIAL_STREAM = 2, /* CU_STREAM_PER_THREAD; less are the default stream's */
 	MAX_LIBRARIES = 1024,
-	MAX_CONTEXTS = 64, /* that are remembered; of others, each thread writes again */
+	MAX_KERNELS = 1 << 15,
+	MAX_CONTEXTS = 16, /* that are remembered of a library; others are written to again */
 };
 
 struct numbered_library {
 	void *handle; /* NULL: unused */
-	uint64_t serial;
 	unsigned users;
+	unsigned next;                /* in `contexts` */
+	void *contexts[MAX_CONTEXTS]; /* where it has its number */
 	char symbol[GT_AGENT_SYMBOL];
 };
 
-/* A context in which the libraries up to a serial number have their number. */
-struct numbered_context {
-	void *handle; /* NULL: unused */
-	uint64_t serial;
-	uint64_t ends; /* of contexts, before it was written */
+struct numbered_kernel {
+	const void *handle;
+	struct numbered_library *library;
 };
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t released;
 	struct numbered_library items[MAX_LIBRARIES];
-	atomic_uint count; /* used or not, at the start of `items` */
-	struct numbered_context contexts[MAX_CONTEXTS];
-	atomic_uint_fast64_t serial; /* of the last library */
-	atomic_uint_fast64_t ends;   /* of contexts */
+	atomic_uint count;                           /* used or not, at the start of `items` */
+	struct numbered_kernel kernels[MAX_KERNELS]; /* of these, by handle */
+	unsigned kernel_count;
+	atomic_uint_fast64_t ends; /* of libraries and contexts */
 } libraries = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 /* A child must not execute CUDA code after fork. */
@@ -55,7 +55,7 @@ void gt_agent_numbers_forked(void)
 	pthread_mutex_init(&libraries.lock, NULL);
 	pthread_cond_init(&libraries.released, NULL);
 	atomic_store(&libraries.count, 0);
-	memset(libraries.contexts, 0, sizeof(libraries.contexts));
+	libraries.kernel_count = 0;
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -128,161 +128,215 @@ static bool write_number(enum gt_agent_container kind, void *handle, const char 
 
 /* ---- libraries ------------------------------------------------------------------------- */
 
+/* The caller holds the lock. NULL: it has no number. */
+static struct numbered_library *find_library_locked(const void *handle)
+{
+	unsigned count = atomic_load(&libraries.count);
+
+	for (unsigned i = 0; i < count; i++)
+		if (libraries.items[i].handle == handle)
+			return &libraries.items[i];
+	return NULL;
+}
+
 /* False: there are too many. */
 static bool add_library(void *handle, const char *symbol)
 {
-	unsigned count, at = 0;
+	struct numbered_library *item;
+	unsigned count;
 
 	pthread_mutex_lock(&libraries.lock);
+	item = find_library_locked(NULL);
 	count = atomic_load(&libraries.count);
-	while (at < count && libraries.items[at].handle)
-		at++;
-	if (at < MAX_LIBRARIES) {
-		libraries.items[at] = (struct numbered_library){
-			.handle = handle,
-			.serial = atomic_load(&libraries.serial) + 1,
-		};
-		memcpy(libraries.items[at].symbol, symbol, strlen(symbol) + 1);
-		if (at == count)
-			atomic_store(&libraries.count, count + 1);
-		atomic_fetch_add(&libraries.serial, 1);
+	if (!item && count < MAX_LIBRARIES) {
+		item = &libraries.items[count];
+		atomic_store(&libraries.count, count + 1);
+	}
+	if (item) {
+		*item = (struct numbered_library){.handle = handle};
+		memcpy(item->symbol, symbol, strlen(symbol) + 1);
 	}
 	pthread_mutex_unlock(&libraries.lock);
-	return at < MAX_LIBRARIES;
+	return item;
 }
 
-void gt_agent_forget_number(const void *library)
+static void forget_kernels_locked(const struct numbered_library *library)
 {
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < libraries.kernel_count; i++)
+		if (libraries.kernels[i].library != library)
+			libraries.kernels[kept++] = libraries.kernels[i];
+	libraries.kernel_count = kept;
+}
+
+void gt_agent_forget_number(const void *handle)
+{
+	struct numbered_library *library;
 	int cancel;
 
-	if (!atomic_load(&libraries.count))
+	if (!atomic_load(&libraries.count) || !handle)
 		return;
 	/* Whoever is cancelled while it waits would keep the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&libraries.lock);
-	for (unsigned i = 0; i < atomic_load(&libraries.count); i++) {
-		struct numbered_library *item = &libraries.items[i];
-
-		if (item->handle != library)
-			continue;
-		while (item->users)
+	library = find_library_locked(handle);
+	if (library) {
+		atomic_fetch_add(&libraries.ends, 1);
+		forget_kernels_locked(library);
+		while (library->users)
 			pthread_cond_wait(&libraries.released, &libraries.lock);
-		item->handle = NULL;
+		library->handle = NULL;
 	}
 	pthread_mutex_unlock(&libraries.lock);
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* Write to a library that is newer than a serial number, unless it is being unloaded. */
-static bool write_to_library(struct numbered_library *item, uint64_t serial)
+/* ---- kernels --------------------------------------------------------------------------- */
+
+/* Where a kernel is, or belongs, in the table. */
+static unsigned find_kernel_locked(const void *handle)
 {
-	bool is_written;
-	void *handle;
+	unsigned low = 0, high = libraries.kernel_count;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if ((uintptr_t)libraries.kernels[middle].handle < (uintptr_t)handle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct numbered_library *library_of_locked(const void *kernel)
+{
+	unsigned at = find_kernel_locked(kernel);
+
+	return at < libraries.kernel_count && libraries.kernels[at].handle == kernel
+		       ? libraries.kernels[at].library
+		       : NULL;
+}
+
+void gt_agent_number_kernel(const void *kernel, const void *handle)
+{
+	struct numbered_kernel *kernels = libraries.kernels;
+	struct numbered_library *library;
+	unsigned at;
+
+	if (!atomic_load(&libraries.count) || !kernel || !handle)
+		return;
+	pthread_mutex_lock(&libraries.lock);
+	library = find_library_locked(handle);
+	at = find_kernel_locked(kernel);
+	if (library && library_of_locked(kernel)) {
+		kernels[at].library = library;
+	} else if (library && libraries.kernel_count < MAX_KERNELS) {
+		memmove(&kernels[at + 1], &kernels[at],
+			(libraries.kernel_count++ - at) * sizeof(*kernels));
+		kernels[at] = (struct numbered_kernel){kernel, library};
+	}
+	pthread_mutex_unlock(&libraries.lock);
+}
+
+/* ---- contexts -------------------------------------------------------------------------- */
+
+static bool has_number_locked(const struct numbered_library *library, const void *context)
+{
+	for (unsigned i = 0; i < MAX_CONTEXTS; i++)
+		if (library->contexts[i] == context)
+			return true;
+	return false;
+}
+
+/* ends: before it was written. If one has ended since, it may have been this context. */
+static void keep_context_locked(struct numbered_library *library, void *context, uint64_t ends)
+{
+	if (ends == atomic_load(&libraries.ends) && !has_number_locked(library, context))
+		library->contexts[library->next++ % MAX_CONTEXTS] = context;
+}
+
+void gt_agent_forget_context_number(const void *context)
+{
+	unsigned count;
 
 	pthread_mutex_lock(&libraries.lock);
-	handle = item->serial > serial ? item->handle : NULL;
-	item->users += handle != NULL;
+	atomic_fetch_add(&libraries.ends, 1);
+	count = atomic_load(&libraries.count);
+	for (unsigned i = 0; i < count * MAX_CONTEXTS; i++) {
+		void **kept = &libraries.items[i / MAX_CONTEXTS].contexts[i % MAX_CONTEXTS];
+
+		if (*kept == context)
+			*kept = NULL;
+	}
 	pthread_mutex_unlock(&libraries.lock);
-	if (!handle)
-		return true;
-	is_written = write_number(GT_AGENT_LIBRARY, handle, item->symbol);
-	pthread_mutex_lock(&libraries.lock);
-	item->users--;
-	pthread_cond_broadcast(&libraries.released);
+}
+
+/* Write in a context, which may not be the current one. */
+static bool write_in_context(const struct numbered_library *library, void *context)
+{
+	const struct gt_agent_caller caller = gt_agent_save_caller();
+	bool is_written = false;
+	void *popped;
+
+	if (context == current_context()) {
+		is_written = write_number(GT_AGENT_LIBRARY, library->handle, library->symbol);
+	} else if (gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2 &&
+		   !OWN1(cuCtxPushCurrent_v2, context)) {
+		is_written = write_number(GT_AGENT_LIBRARY, library->handle, library->symbol);
+		OWN1(cuCtxPopCurrent_v2, &popped);
+	}
+	gt_agent_restore_caller(&caller);
+	return is_written;
+}
+
+/* The caller holds the lock, which is released. False: it could not be written. */
+static bool number_library_locked(struct numbered_library *library, void *context)
+{
+	uint64_t ends = atomic_load(&libraries.ends);
+	bool is_written = !library || has_number_locked(library, context);
+
+	if (library && !is_written) {
+		library->users++;
+		pthread_mutex_unlock(&libraries.lock);
+		is_written = write_in_context(library, context);
+		pthread_mutex_lock(&libraries.lock);
+		if (is_written)
+			keep_context_locked(library, context, ends);
+		library->users--;
+		pthread_cond_broadcast(&libraries.released);
+	}
 	pthread_mutex_unlock(&libraries.lock);
 	return is_written;
+}
+
+static bool number_library(const void *handle, void *context)
+{
+	pthread_mutex_lock(&libraries.lock);
+	return number_library_locked(find_library_locked(handle), context);
 }
 
 bool gt_agent_number_device(enum gt_agent_container kind, void *handle, const char *symbol)
 {
 	void *context = current_context();
 
-	if (kind == GT_AGENT_LIBRARY && (!can_write() || !add_library(handle, symbol)))
+	if (kind == GT_AGENT_MODULE)
+		return write_number(kind, handle, symbol);
+	if (!can_write() || !add_library(handle, symbol))
 		return false;
-	return !context || write_number(kind, handle, symbol);
+	return !context || number_library(handle, context);
 }
 
-/* ---- contexts -------------------------------------------------------------------------- */
-
-static struct numbered_context *find_context_locked(const void *handle)
+void gt_agent_number_library(const void *library)
 {
-	for (unsigned i = 0; i < MAX_CONTEXTS; i++)
-		if (libraries.contexts[i].handle == handle)
-			return &libraries.contexts[i];
-	return NULL;
+	void *context = atomic_load(&libraries.count) ? current_context() : NULL;
+
+	if (context && library)
+		number_library(library, context);
 }
 
-/* The serial number up to which libraries have their number in a context. */
-static uint64_t find_serial(const void *context)
-{
-	const struct numbered_context *found;
-	uint64_t serial;
-
-	pthread_mutex_lock(&libraries.lock);
-	found = find_context_locked(context);
-	serial = found ? found->serial : 0;
-	pthread_mutex_unlock(&libraries.lock);
-	return serial;
-}
-
-/* Unless the context may have ended meanwhile, and there is another one. */
-static void keep_context(const struct numbered_context *context)
-{
-	struct numbered_context *kept;
-
-	pthread_mutex_lock(&libraries.lock);
-	kept = find_context_locked(context->handle);
-	if (!kept)
-		kept = find_context_locked(NULL);
-	if (kept && context->ends == atomic_load(&libraries.ends) &&
-	    (!kept->handle || kept->serial < context->serial))
-		*kept = *context;
-	pthread_mutex_unlock(&libraries.lock);
-}
-
-void gt_agent_forget_context_number(const void *context)
-{
-	struct numbered_context *kept;
-
-	pthread_mutex_lock(&libraries.lock);
-	atomic_fetch_add(&libraries.ends, 1);
-	kept = find_context_locked(context);
-	if (kept)
-		*kept = (struct numbered_context){0};
-	pthread_mutex_unlock(&libraries.lock);
-}
-
-/* Write to the libraries that are new in the current context. */
-static bool write_to_libraries(const struct numbered_context *context)
-{
-	uint64_t serial = find_serial(context->handle);
-	unsigned count = atomic_load(&libraries.count);
-	bool is_written = true;
-
-	for (unsigned i = 0; serial < context->serial && i < count; i++)
-		is_written &= write_to_library(&libraries.items[i], serial);
-	if (is_written)
-		keep_context(context);
-	return is_written;
-}
-
-/* False: some could not be written, and the next launch tries again. */
-static bool number_context(const struct numbered_context *context)
-{
-	const struct gt_agent_caller caller = gt_agent_save_caller();
-	bool is_written = false;
-	void *popped;
-
-	if (context->handle == current_context()) {
-		is_written = write_to_libraries(context);
-	} else if (gt_driver.cuCtxPushCurrent_v2 && gt_driver.cuCtxPopCurrent_v2 &&
-		   !OWN1(cuCtxPushCurrent_v2, context->handle)) {
-		is_written = write_to_libraries(context);
-		OWN1(cuCtxPopCurrent_v2, &popped);
-	}
-	gt_agent_restore_caller(&caller);
-	return is_written;
-}
+/* ---- launches -------------------------------------------------------------------------- */
 
 /* The context of a stream, or the current one. */
 static void *context_of(void *stream)
@@ -295,18 +349,25 @@ static void *context_of(void *stream)
 	return current_context();
 }
 
-void gt_agent_number_launch(void *stream)
+void gt_agent_number_launch(const void *kernel, void *stream)
 {
-	static __thread struct numbered_context last; /* of this thread */
-	struct numbered_context now = {0};
+	static __thread struct {
+		const void *kernel, *context;
+		uint64_t ends;
+	} last; /* of this thread */
+	void *context;
+	uint64_t ends;
 
 	if (!atomic_load(&libraries.count))
 		return;
-	now.ends = atomic_load(&libraries.ends);
-	now.serial = atomic_load(&libraries.serial);
-	now.handle = context_of(stream);
-	if (!now.handle || !memcmp(&now, &last, sizeof(now)))
+	ends = atomic_load(&libraries.ends);
+	context = context_of(stream);
+	if (!context || (kernel == last.kernel && context == last.context && ends == last.ends))
 		return;
-	if (number_context(&now))
-		last = now;
+	pthread_mutex_lock(&libraries.lock);
+	if (!number_library_locked(library_of_locked(kernel), context))
+		return;
+	last.kernel = kernel;
+	last.context = context;
+	last.ends = ends;
 }

@@ -17,6 +17,7 @@
 
 #include "agent/agent.h"
 #include "agent/caller.h"
+#include "agent/environment.h"
 #include "agent/functions.h"
 #include "agent/own_call.h"
 
@@ -259,9 +260,18 @@ CUresult cuModuleGetFunction(void **function, void *module, const char *name)
 	LOOK_UP(cuModuleGetFunction, GT_AGENT_MODULE, function, module, name);
 }
 
-CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name)
+static CUresult look_up_kernel(void **kernel, void *library, const char *name)
 {
 	LOOK_UP(cuLibraryGetKernel, GT_AGENT_LIBRARY, kernel, library, name);
+}
+
+CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name)
+{
+	CUresult error = look_up_kernel(kernel, library, name);
+
+	if (!error && kernel)
+		gt_agent_number_kernel(*kernel, select_container(GT_AGENT_LIBRARY, library, name));
+	return error;
 }
 
 /* The handle of a kernel's name in place of that in the original. */
@@ -298,7 +308,7 @@ CUresult cuModuleEnumerateFunctions(void **functions, unsigned count, void *modu
 	return error;
 }
 
-CUresult cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
+static CUresult enumerate_kernels(void **kernels, unsigned count, void *library)
 {
 	unsigned there = 0;
 	CUresult error;
@@ -313,6 +323,24 @@ CUresult cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library
 
 		if (!OWN2(cuKernelGetName, &name, kernels[i]))
 			replace_handle(GT_AGENT_LIBRARY, library, name, &kernels[i]);
+	}
+	return error;
+}
+
+CUresult cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
+{
+	CUresult error = enumerate_kernels(kernels, count, library);
+	unsigned there = 0;
+
+	if (error || !kernels || !gt_agent_environment()->numbers_devices ||
+	    !gt_driver.cuLibraryGetKernelCount || !gt_driver.cuKernelGetLibrary ||
+	    OWN2(cuLibraryGetKernelCount, &there, library))
+		return error;
+	for (unsigned i = 0; i < count && i < there; i++) {
+		void *owner;
+
+		if (!OWN2(cuKernelGetLibrary, &owner, kernels[i]))
+			gt_agent_number_kernel(kernels[i], owner);
 	}
 	return error;
 }
@@ -370,6 +398,8 @@ CUresult cuKernelGetFunction(void **function, void *kernel)
 
 	NEED(cuKernelGetFunction);
 	error = gt_driver.cuKernelGetFunction(function, kernel);
+	if (!error)
+		gt_agent_number_launch(kernel, NULL);
 	original = error ? find_original_kernel(kernel) : NULL;
 	return original ? gt_driver.cuKernelGetFunction(function, original) : error;
 }
@@ -455,6 +485,7 @@ static void pair_modules(void *library, void *module)
 		gt_agent_forget_side(GT_AGENT_MODULE, module);
 		return;
 	}
+	gt_agent_number_library(pair.side);
 	pair.kind = GT_AGENT_MODULE;
 	pair.original = module;
 	pair.side = side;
@@ -469,8 +500,10 @@ CUresult cuLibraryGetModule(void **module, void *library)
 
 	NEED(cuLibraryGetModule);
 	error = gt_driver.cuLibraryGetModule(module, library);
-	if (!error && module)
-		pair_modules(library, *module);
+	if (error || !module)
+		return error;
+	gt_agent_number_library(library);
+	pair_modules(library, *module);
 	return error;
 }
 

@@ -15,7 +15,7 @@
                                                                                                    \
 		NEED(name);                                                                        \
 		if (object)                                                                        \
-			gt_agent_number_launch(stream);                                            \
+			gt_agent_number_launch(object, stream);                                    \
 		if (!gt_agent_work_begin(&work, stream, per_thread))                               \
 			return gt_driver.name arguments;                                           \
 		error = gt_driver.name arguments;                                                  \

@@ -139,7 +139,17 @@ counting_by_device() {
 	for section in gpu/entry/k7 'gpu/entry/*'; do
 		counting_by_device "$section"
 		run_scenario changes
-		expect_json '.maps[0].entries | map([.key, .value]) == [[0, 1600], [2, 128]]'
+		expect_json '.maps[0].entries | map([.key, .value]) | .[0] == [0, 1600] and
+			.[1][0] == 1 and .[2] == [2, 128]'
+	done
+}
+
+@test "the number of the GPU is written to no library that a context does not use" {
+	export SOFTGPU_DEVICES=2
+	for section in gpu/entry/k7 'gpu/entry/*'; do
+		counting_by_device "$section"
+		run_scenario unused
+		expect_json '.maps[0].entries | map([.key, .value]) == [[0, 32], [1, 1]]'
 	done
 }
 

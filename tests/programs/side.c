@@ -518,13 +518,19 @@ static void *launch_on_second(void *barrier)
 
 static atomic_int loads_left = ROUNDS;
 
-/* Contexts of another device begin and end. */
+/* Contexts of another device begin and end, with launches of k7. */
 static void *change_contexts(void *unused)
 {
 	CUcontext context;
+	CUdeviceptr own;
+	void *arguments[] = {&own};
 
 	while (loads_left > 0) {
 		CHECK(cuCtxCreate(&context, NULL, 0, 1));
+		CHECK(cuMemAlloc(&own, 4 * KERNELS));
+		CHECK(cuLaunchKernel((CUfunction)find_kernel(shared_library, 7), 1, 1, 1, THREADS,
+				     1, 1, 0, NULL, arguments, NULL));
+		CHECK(cuCtxSynchronize());
 		CHECK(cuCtxDestroy(context));
 	}
 	return NULL;
@@ -556,6 +562,35 @@ static void test_changes(void)
 	for (int i = 0; i < 2; i++)
 		CHECK(pthread_join(threads[i], NULL));
 	EXPECT(word(7) == ROUNDS * THREADS);
+}
+
+/* A library that a context does not use is unloaded while a kernel runs there. */
+static void test_unused(void)
+{
+	static const char waiting[] =
+		".version 7.0\n.target sm_75\n.address_size 64\n"
+		".visible .entry k7(.param .u64 flag)\n{\n\t.reg .u64 %a;\n\t.reg .u32 %v;\n"
+		"\t.reg .pred %p;\n\tld.param.u64 %a, [flag];\n"
+		"again:\n\tld.volatile.u32 %v, [%a];\n\tsetp.eq.u32 %p, %v, 0;\n"
+		"\t@%p bra again;\n\tret;\n}\n";
+	CUlibrary library, other;
+	volatile unsigned *flag;
+	void *arguments[] = {&words};
+
+	alarm(120);
+	use_device(0);
+	CHECK(cuLibraryLoadData(&library, waiting, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cuLibraryLoadData(&other, make_module(KERNELS, 1), NULL, NULL, 0, NULL, NULL, 0));
+	launch_kernel(other, 1);
+	use_device(1);
+	CHECK(cuMemHostAlloc((void **)&flag, sizeof(*flag), CU_MEMHOSTALLOC_DEVICEMAP));
+	*flag = 0;
+	words = (CUdeviceptr)(uintptr_t)flag;
+	CHECK(cuLaunchKernel((CUfunction)find_kernel(library, 7), 1, 1, 1, 1, 1, 1, 0, NULL,
+			     arguments, NULL));
+	CHECK(cuLibraryUnload(other));
+	*flag = 1;
+	CHECK(cuCtxSynchronize());
 }
 
 /* What programs get the driver's functions from. */
@@ -639,7 +674,7 @@ int main(int count, char **words_given)
 		{"reused", test_reused},   {"threads", test_threads}, {"options", test_options},
 		{"origins", test_origins}, {"devices", test_devices}, {"second", test_second},
 		{"numbers", test_numbers}, {"large", test_large},     {"values", test_values},
-		{"changes", test_changes},
+		{"changes", test_changes}, {"unused", test_unused},
 	};
 
 	CHECK(cuInit(0));

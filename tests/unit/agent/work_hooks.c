@@ -49,7 +49,7 @@ void gt_agent_find_driver(void)
 {
 }
 
-void gt_agent_number_launch(void *stream)
+void gt_agent_number_launch(const void *kernel, void *stream)
 {
 	seen.numbered += !seen.calls;
 }
