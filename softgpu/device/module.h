@@ -93,9 +93,9 @@ CUfunction sg_module_find(CUmodule module, const char *name);
 /* Return the function that a handle denotes in a context: it may be a kernel of a library. */
 CUresult sg_function_resolve(CUcontext context, CUfunction handle, CUfunction *ret_function);
 
-/* Get and set an attribute of a function. */
 /* Of a block of a kernel (SOFTGPU_REGISTERS). */
 uint32_t sg_function_max_threads(const struct CUfunc_st *function);
+/* Get and set an attribute of a function. */
 CUresult sg_function_attribute(const struct CUfunc_st *function, CUfunction_attribute attribute,
 			       int *ret_value);
 CUresult sg_function_set(CUfunction function, CUfunction_attribute attribute, int value);

@@ -10,10 +10,11 @@
  * Members of unnamed structures and unions are those of the structure around them. An enumerator
  * without a name is a number, an array of char a string that ends at the first NUL.
  *
- * Of an array of more than 256 elements those are listed that are not zero, in text the first 64:
+ * Of an array of more than 256 elements, in JSON 4,096, those are listed that are not zero, in text
+ * the first 64:
  *
- *	text: [[3] = 7, [900] = 1, 5 more, 993 of 1000 are zero]
- *	JSON: {"length": 1000, "nonzero": 7, "elements": [{"index": 3, "value": 7}, …]}
+ *	text: [[3] = 7, [900] = 1, 5 more, 9993 of 10000 are zero]
+ *	JSON: {"length": 10000, "nonzero": 7, "elements": [{"index": 3, "value": 7}, …]}
  *
  * Members and elements beyond 16,384 of a value in text, 262,144 in JSON, are omitted, as are bytes
  * of a string, and in JSON of hex digits, beyond 65,536.
