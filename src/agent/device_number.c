@@ -46,7 +46,7 @@ static struct {
 	atomic_uint count;                           /* used or not, at the start of `items` */
 	struct numbered_kernel kernels[MAX_KERNELS]; /* of these, by handle */
 	unsigned kernel_count;
-	atomic_uint_fast64_t ends; /* of libraries and contexts */
+	atomic_uint_fast64_t changes; /* libraries that came, or ended, and contexts that ended */
 } libraries = {.lock = PTHREAD_MUTEX_INITIALIZER, .released = PTHREAD_COND_INITIALIZER};
 
 /* A child must not execute CUDA code after fork. */
@@ -153,6 +153,7 @@ static bool add_library(void *handle, const char *symbol)
 		atomic_store(&libraries.count, count + 1);
 	}
 	if (item) {
+		atomic_fetch_add(&libraries.changes, 1);
 		*item = (struct numbered_library){.handle = handle};
 		memcpy(item->symbol, symbol, strlen(symbol) + 1);
 	}
@@ -182,7 +183,7 @@ void gt_agent_forget_number(const void *handle)
 	pthread_mutex_lock(&libraries.lock);
 	library = find_library_locked(handle);
 	if (library) {
-		atomic_fetch_add(&libraries.ends, 1);
+		atomic_fetch_add(&libraries.changes, 1);
 		forget_kernels_locked(library);
 		while (library->users)
 			pthread_cond_wait(&libraries.released, &libraries.lock);
@@ -250,10 +251,10 @@ static bool has_number_locked(const struct numbered_library *library, const void
 	return false;
 }
 
-/* ends: before it was written. If one has ended since, it may have been this context. */
-static void keep_context_locked(struct numbered_library *library, void *context, uint64_t ends)
+/* changes: before it was written. If a context has ended since, it may have been this one. */
+static void keep_context_locked(struct numbered_library *library, void *context, uint64_t changes)
 {
-	if (ends == atomic_load(&libraries.ends) && !has_number_locked(library, context))
+	if (changes == atomic_load(&libraries.changes) && !has_number_locked(library, context))
 		library->contexts[library->next++ % MAX_CONTEXTS] = context;
 }
 
@@ -262,7 +263,7 @@ void gt_agent_forget_context_number(const void *context)
 	unsigned count;
 
 	pthread_mutex_lock(&libraries.lock);
-	atomic_fetch_add(&libraries.ends, 1);
+	atomic_fetch_add(&libraries.changes, 1);
 	count = atomic_load(&libraries.count);
 	for (unsigned i = 0; i < count * MAX_CONTEXTS; i++) {
 		void **kept = &libraries.items[i / MAX_CONTEXTS].contexts[i % MAX_CONTEXTS];
@@ -294,7 +295,7 @@ static bool write_in_context(const struct numbered_library *library, void *conte
 /* The caller holds the lock, which is released. False: it could not be written. */
 static bool number_library_locked(struct numbered_library *library, void *context)
 {
-	uint64_t ends = atomic_load(&libraries.ends);
+	uint64_t changes = atomic_load(&libraries.changes);
 	bool is_written = !library || has_number_locked(library, context);
 
 	if (library && !is_written) {
@@ -303,7 +304,7 @@ static bool number_library_locked(struct numbered_library *library, void *contex
 		is_written = write_in_context(library, context);
 		pthread_mutex_lock(&libraries.lock);
 		if (is_written)
-			keep_context_locked(library, context, ends);
+			keep_context_locked(library, context, changes);
 		library->users--;
 		pthread_cond_broadcast(&libraries.released);
 	}
@@ -353,21 +354,22 @@ void gt_agent_number_launch(const void *kernel, void *stream)
 {
 	static __thread struct {
 		const void *kernel, *context;
-		uint64_t ends;
+		uint64_t changes;
 	} last; /* of this thread */
 	void *context;
-	uint64_t ends;
+	uint64_t changes;
 
 	if (!atomic_load(&libraries.count))
 		return;
-	ends = atomic_load(&libraries.ends);
+	changes = atomic_load(&libraries.changes);
 	context = context_of(stream);
-	if (!context || (kernel == last.kernel && context == last.context && ends == last.ends))
+	if (!context ||
+	    (kernel == last.kernel && context == last.context && changes == last.changes))
 		return;
 	pthread_mutex_lock(&libraries.lock);
 	if (!number_library_locked(library_of_locked(kernel), context))
 		return;
 	last.kernel = kernel;
 	last.context = context;
-	last.ends = ends;
+	last.changes = changes;
 }
