@@ -122,7 +122,7 @@ nothing_is_unmatched='.[0] | .violations == 0 and .ambiguous == 0 and .failed ==
 		"$BATS_TEST_TMPDIR/nested.cu"
 	launchlate "$BATS_TEST_TMPDIR/nested"
 	expect_json '.[0] | .calls_unmatched == 0 and .grids_unmatched == 5 and
-		(.launches | map(.launch) == [1, 2])'
+		(.launches | length == 2 and .[0].launch == 1 and .[1].launch > 1)'
 	gputap kernelretsnoop --gpu soft --json -- "$BATS_TEST_TMPDIR/nested"
 	expect_status 0
 	output=$(grep '^{' <<<"$output")
