@@ -525,14 +525,14 @@ static void *change_contexts(void *unused)
 	CUdeviceptr own;
 	void *arguments[] = {&own};
 
-	while (loads_left > 0) {
+	do {
 		CHECK(cuCtxCreate(&context, NULL, 0, 1));
 		CHECK(cuMemAlloc(&own, 4 * KERNELS));
 		CHECK(cuLaunchKernel((CUfunction)find_kernel(shared_library, 7), 1, 1, 1, THREADS,
 				     1, 1, 0, NULL, arguments, NULL));
 		CHECK(cuCtxSynchronize());
 		CHECK(cuCtxDestroy(context));
-	}
+	} while (loads_left > 0);
 	return NULL;
 }
 
