@@ -295,20 +295,23 @@ static CUresult prepare_patched(struct patched_load *load, const void **ret_imag
 {
 	const struct gt_agent_exchange *exchange = load->exchange;
 	struct code_options copy;
+	CUresult error;
 
 	load->linked = (struct gt_agent_linked){0};
 	*ret_image = exchange->patched;
 	if (!exchange->is_linked)
 		return 0;
 	copy_code_options(load->call, true, &copy);
-	return gt_agent_link(exchange->patched, exchange->image_size,
-			     &(struct gt_agent_jit){
-				     .count = copy.count,
-				     .options = copy.options,
-				     .values = copy.values,
-				     .register_limit = load->register_limit,
-			     },
-			     &load->linked);
+	error = gt_agent_link(exchange->patched, exchange->image_size,
+			      &(struct gt_agent_jit){
+				      .count = copy.count,
+				      .options = copy.options,
+				      .values = copy.values,
+				      .register_limit = load->register_limit,
+			      },
+			      &load->linked);
+	*ret_image = load->linked.cubin;
+	return error;
 }
 
 static void unload_patched(struct patched_load *load)
@@ -349,8 +352,6 @@ static int load_once(struct patched_load *load, int *ret_threads)
 	const void *patched;
 	int error = prepare_patched(load, &patched);
 
-	if (load->linked.state)
-		patched = load->linked.cubin;
 	gt_agent_restore_caller(&caller);
 	if (!error)
 		error = load->load(load, patched);
