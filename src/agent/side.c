@@ -269,7 +269,7 @@ CUresult cuLibraryGetKernel(void **kernel, void *library, const char *name)
 {
 	CUresult error = look_up_kernel(kernel, library, name);
 
-	if (!error && kernel)
+	if (!error && kernel && gt_agent_environment()->numbers_devices)
 		gt_agent_number_kernel(*kernel, select_container(GT_AGENT_LIBRARY, library, name));
 	return error;
 }
